@@ -190,5 +190,6 @@ def login_url(why: str = "") -> str:
 
 def way_back(page: str) -> str | None:
     """Return the page to go back to after logging in; None where it is no page of ours."""
-    is_ours = page.startswith("/") and not page.startswith(("//", "/\\", "/login"))
+    # Browsers pass over tabs and line breaks in an address: "/<tab>/elsewhere" is another host.
+    is_ours = page.isprintable() and page.startswith("/") and not page.startswith(("//", "/\\", "/login"))
     return page if is_ours else None

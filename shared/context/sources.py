@@ -262,7 +262,8 @@ class EarlierMessages:
         content = hit.content
         if hit.conversation_id != self.turn.conversation_id:
             digest = blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16, key=hit.role.encode()).digest()
-            if digest not in _SHOWN_WHOLE:
+            # Nor is a passage shown because somebody said the same: around this one may stand whose words it is.
+            if hit.key[1] or digest not in _SHOWN_WHOLE:
                 content = self._shareable(hit)
                 if content == hit.content and not hit.key[1]:
                     # Of another talk's messages the same are recalled again and again, and next to all are shown whole.

@@ -10,13 +10,12 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Literal
 
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from shared.base.errors import Transient
@@ -117,14 +116,23 @@ class WriterTurns:
     def _commit(self, group: _Group) -> None:
         try:
             group.connection.commit()
-        except SQLAlchemyError as error:
+        # Whatever it is: who went on with it, or committed it once more, would take it for one that is to come.
+        except BaseException as error:
             # It may still be in the transaction, which the pool must not hand to anybody. Not closed: on a full disk
             # SQLite could not open the file again.
             driver = _driver_of(group.connection)
             if driver is not None:
-                driver.rollback()
+                with suppress(sqlite3.Error):
+                    driver.rollback()
             # Each of those that wait for it raises it.
-            self._end(group, error)
+            self._end(
+                group,
+                error
+                if isinstance(error, Exception)
+                else Transient("The database was left while it wrote; try again."),
+            )
+            if not isinstance(error, Exception):
+                raise
         else:
             self._end(group)
 

@@ -86,7 +86,8 @@ _DIGIT = re.compile(r"\d")
 _LONG_WORD = re.compile(r"[\w.+/=-]{14}")
 _SIGNS_OF_ONE = (
     "=", "://", "-----begin", "pass", "pw", "kennwort", "zugangscode", "contrase", "mot de", "senha", "palavra",
-    "wachtwoord", "lösenord", "adgangskode", "salasana", "hasło", "heslo", "jelszó", "parol", "şifre", "парол",
+    "wachtwoord", "lösenord", "adgangskode", "salasana", "hasło", "heslo", "jelszó", "parol", "şifre", "şi̇fre", "şıfre",
+    "парол",
     "κωδ", "kata sand", "mật", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "รหัสผ่าน", "كلمة", "סיסמה",
     "पासवर्ड",
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from sqlalchemy import event
@@ -102,6 +102,22 @@ def test_a_commit_that_fails_is_told_to_all_of_it(sqlite_api: Api) -> None:
     failing = False
     assert [contents(api, talk) for talk in talks] == [[]] * CLIENTS
     assert [add(api, talk, nth)[0] for nth, talk in enumerate(talks)] == [202] * CLIENTS
+
+
+def test_a_commit_that_ends_in_the_midst_spoils_no_later_write(sqlite_api: Api) -> None:
+    api, path = sqlite_api, sqlite_api.install()
+    talk = api.converse(path, "c")
+    failures = [MemoryError()]
+
+    def fail_once(connection: Connection) -> None:
+        if failures and connection.get_execution_options().get("begin_immediate"):
+            raise failures.pop()
+
+    event.listen(api.loop.database.engine, "commit", fail_once)
+    with suppress(MemoryError):
+        assert add(api, talk, 0)[0] == 500
+    assert add(api, talk, 1)[0] == 202
+    assert contents(api, talk) == ["message 1"]
 
 
 def test_what_must_stand_alone_waits_for_what_was_handed_on(sqlite_api: Api) -> None:

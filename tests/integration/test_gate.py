@@ -397,6 +397,12 @@ def exported(api: Api) -> dict[str, Any]:
     return archive
 
 
+@pytest.mark.parametrize("word", ["ŞİFRE", "Şİfre", "şıfre", "paſſword", "PAROLA"])
+def test_a_password_is_known_in_letters_of_any_case(api: Api, word: str) -> None:
+    error = api.refused(422, "POST", "/apps/chat/memories", json={"content": f"{word}: karanfil"})
+    assert error["code"] == "secret"
+
+
 def test_the_refusal_says_what_to_do(api: Api) -> None:
     error = api.refused(422, "POST", "/apps/chat/memories", json={"content": SECRET})
     assert error["code"] == "secret" and "hunter2" not in str(error)

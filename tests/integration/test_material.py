@@ -289,6 +289,10 @@ def test_labels_that_only_sound_so_leave_nothing(talks: Talks, form: str) -> Non
         ("My brother Tom is a nurse. He cannot have gluten.", "Brother Tom cannot have gluten"),
         # Which of two is not told.
         ("My sister met Ana in Rome. She is allergic to nuts.", "She is allergic to nuts"),
+        ("My husband adores Emma. She is allergic to nuts.", "She is allergic to nuts"),
+        ("My daughter got a puppy. She is allergic to chicken.", "She is allergic to chicken"),
+        ("My mother lives in Graz. She loves Emma. She is allergic to nuts.", "She is allergic to nuts"),
+        ("My friend lives in Graz. He plays chess. She is allergic to nuts.", "She is allergic to nuts"),
     ],
 )
 def test_a_fact_says_who_is_meant_by_she(talks: Talks, text: str, fact: str) -> None:

@@ -33,7 +33,9 @@ def test_nobody_sees_a_page_without_a_token(browser: Browser, system: System) ->
         expect(stranger.page).to_have_url(f"{system.url}/operations?view=jobs")
 
 
-@pytest.mark.parametrize("elsewhere", ["//elsewhere.example/", "https://elsewhere.example/", "/\\elsewhere.example"])
+@pytest.mark.parametrize(
+    "elsewhere", ["//elsewhere.example/", "https://elsewhere.example/", "/\\elsewhere.example", "/\t/elsewhere.example"]
+)
 def test_logging_in_leads_nowhere_else(browser: Browser, system: System, elsewhere: str) -> None:
     with window(browser, system.url) as stranger:
         page = stranger.open(f"/login?next={quote(elsewhere, safe='')}")

@@ -109,6 +109,18 @@ _OF_THEIRS = re.compile(
     r"(?!['’]s)"
 )
 _ANOTHER = re.compile(rf"\b(?:{_SHE}|{_HE}|{_EITHER}|she|he|(?:with|and|or|than|met|visited|called|told) [A-Z]\w+)\b")
+_SOMEBODY = (
+    "nurse|doctor|dentist|vet|teacher|tutor|coach|trainer|nanny|babysitter|carer|caregiver|cleaner|lawyer|landlord"
+    "|landlady|girl|boy|woman|man|guy|lady|person|somebody|someone|student|pupil|client|customer|patient|employee|intern"
+    "|singer|actor|actress|author|puppy|kitten|horse|pony|rabbit|bird|parrot|hamster|pet|parent|twin|relative"
+)
+_ANYBODY = re.compile(rf"\b(?:{_SOMEBODY})\b|\b(?!I\b)[A-Z][\w-]*")
+_SAYS_WHAT_OR_WHERE = re.compile(
+    rf"\b(?:is|was|as|became|becomes) (?:an?|the) (?:[\w-]+ ){{0,2}}?(?:{_SOMEBODY})\b"
+    r"|\b(?:in|at|near|on|since|until|speaks?|is|was|(?:is|was|comes?|came) from|works? for|(?:moved?|went|back) to)"
+    r"(?: [A-Z][\w-]*,?)+"
+)
+"""A trade, a place, a day or a language, and not another person."""
 _ONE_OF_THEIRS = re.compile(r"(?:and |but |so )?(?P<who>she|he)(?=(?:['’]s)? )", re.IGNORECASE)
 
 
@@ -123,16 +135,22 @@ def named_again(found: Sequence[str]) -> list[str]:
     for sentence in found:
         again = _ONE_OF_THEIRS.match(sentence)
         if again is not None and who and again["who"].lower() in pronouns:
-            sentence = f"My {who}{sentence[again.end() :]}"
+            rest, pronouns = sentence[again.end() :], frozenset({again["who"].lower()})
+            sentence = f"My {who}{rest}"
+            who = "" if _names_another(rest) else who
         else:
             opening = _OF_THEIRS.match(sentence)
-            is_alone = opening is not None and not _ANOTHER.search(sentence[opening.end() :]) and _is_english(sentence)
+            is_alone = opening is not None and not _names_another(sentence[opening.end() :]) and _is_english(sentence)
             who = opening["who"] if opening is not None and is_alone else ""
             pronouns = frozenset(
                 {one for one in ("she", "he") if opening is not None and opening[one]} or {"she", "he"}
             )
         named.append(sentence)
     return named
+
+
+def _names_another(text: str) -> bool:
+    return _ANOTHER.search(text) is not None or _ANYBODY.search(_SAYS_WHAT_OR_WHERE.sub("", text)) is not None
 
 
 _NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,3}")
