@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shared.text.classifier import ASKS, OUTPUTS, PLACES, WEIGHTS, StatementType, places_of, shares_of, traits_of
-from worker.agent.statements import in_third_person
+from worker.agent.persons import in_third_person
 
 DATA = Path(__file__).with_name("training")
 _STATEMENT = re.compile(r"([k-])([f-])([A-Z]) (.*)")

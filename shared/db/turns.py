@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Literal
 
 from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from shared.base.errors import Transient
@@ -114,27 +115,22 @@ class WriterTurns:
             self._commit(group)
 
     def _commit(self, group: _Group) -> None:
+        # Whatever ends it: who went on with it, or committed it once more, would take it for one that is to come.
+        error: Exception | None = Transient("The database was left while it wrote; try again.")
         try:
             group.connection.commit()
-        # Whatever it is: who went on with it, or committed it once more, would take it for one that is to come.
-        except BaseException as error:
+            error = None
+        except SQLAlchemyError as failed:
+            # Each of those that wait for it raises it.
+            error = failed
+        finally:
+            driver = None if error is None else _driver_of(group.connection)
             # It may still be in the transaction, which the pool must not hand to anybody. Not closed: on a full disk
             # SQLite could not open the file again.
-            driver = _driver_of(group.connection)
             if driver is not None:
                 with suppress(sqlite3.Error):
                     driver.rollback()
-            # Each of those that wait for it raises it.
-            self._end(
-                group,
-                error
-                if isinstance(error, Exception)
-                else Transient("The database was left while it wrote; try again."),
-            )
-            if not isinstance(error, Exception):
-                raise
-        else:
-            self._end(group)
+            self._end(group, error)
 
     def _end(self, group: _Group, error: Exception | None = None) -> None:
         self._group, group.error = None, error

@@ -20,11 +20,11 @@ from shared.text.lines import clean
 from shared.text.secrets import has_secret
 from shared.text.words import content_stems
 from worker.agent.corrections import put_right, with_values_of
+from worker.agent.persons import in_third_person
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement
 from worker.agent.statements import (
     CHANGED,
     SpokenStatement,
-    in_third_person,
     is_surely_change,
     may_correct,
     name_of,

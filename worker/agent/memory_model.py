@@ -32,6 +32,7 @@ from worker.agent import prompt, shortening_model
 from worker.agent.fact_rules import LONGEST, once_each, stated_facts, updated_fact
 from worker.agent.gates import fact_gate, judge_merged, spoken_gate
 from worker.agent.memory_rules import ExtractiveAgent, drafted, fresh_statements, pieces_of, tags_of
+from worker.agent.persons import in_third_person
 from worker.agent.pieces import MemoryPiece, choose, read, render
 from worker.agent.prompt import Answer, ModelPart, Prompt, at_most, bounded, longest, masked
 from worker.agent.protocol import (
@@ -47,7 +48,6 @@ from worker.agent.statements import (
     WORTH_KEEPING,
     SpokenStatement,
     clauses_of,
-    in_third_person,
     is_user,
     left_out,
     read_statements,

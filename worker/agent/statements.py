@@ -3,8 +3,6 @@
 Memories, facts and summaries without a model are chosen from these. Left out is what the speaker only passed on
 (``shared.text``), and what is sent over and over, which is a template's. Words stay the speaker's: only relative
 times become dates, a bare answer is joined to what was asked, and a "she" gives way to who that is.
-
-The third person, where that is a table of a few lines: English. All else stays as it was said.
 """
 
 import re
@@ -15,143 +13,13 @@ from itertools import pairwise
 
 from shared.text.classifier import ASKS, SURE_HARM, Judgement, StatementType, asks, judge, with_harm_of_another
 from shared.text.gate import Gate
-from shared.text.languages import ENGLISH, empty_words, language_of
 from shared.text.lines import clean, shorten
 from shared.text.sentences import sentences, without_markup
-from shared.text.words import EMPTY, WORD, word_set
+from shared.text.words import word_set
 from worker.agent.corrections import LASTS, SURELY, is_repair, opens_with_repair, put_right, repaired
 from worker.agent.dates import resolve
+from worker.agent.persons import in_third_person, named_again
 from worker.agent.protocol import TranscriptTurn
-
-_SELF_OPENING = re.compile(
-    r"^(?:(?:oh|ah|and|so|but|well|also|plus|btw|by the way|hi|hey|hello|ok(?:ay)?|actually|anyway|um|yes|yeah|no)\b"
-    r"(?:[,!.:]+\s*|\s+(?=(?:i|my)\b)))+",
-    re.IGNORECASE,
-)
-_SHORT_FORMS = {"m": "am", "ve": "have", "ll": "will", "d": "would"}
-_SHORT = re.compile(r"\b(i)['’](m|ve|ll|d)\b", re.IGNORECASE)
-_BEGINS = re.compile(r"(?P<who>I|my)\s+(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL)
-_ADVERBS = word_set(
-    "always never also just really usually often only still currently now both mostly already no longer"
-)
-_VERBS = {
-    "am": "is", "are": "is", "have": "has", "do": "does", "were": "was", "don't": "does not", "can't": "cannot",
-    "haven't": "has not", "go": "goes",
-}  # fmt: skip
-_UNCHANGED = word_set(
-    "will would can cannot could should must may might shall had did was won't wouldn't couldn't went got made took"
-    " came saw knew thought felt found left lost told gave kept ran ate drank drove wrote read spoke bought brought met"
-    " sat stood slept paid sent heard held began became broke chose fell forgot grew led understood won sold spent said"
-    " put set cut hit let quit wore swam sang taught lent dealt fed fought fled flew hid hung laid lay lit rode rang"
-    " rose shot shut stole stuck tore threw woke bent blew drew hurt meant spread caught swept bred dug spun"
-)
-"""Verbs that are the same in the third person: helping ones, and past forms without "ed"."""
-_PERSONS = {"me": "them", "my": "their", "mine": "theirs", "myself": "themselves"}
-_PERSONS |= {"us": "them", "our": "their", "ours": "theirs"}
-_PERSON = re.compile(rf"\b(?:{'|'.join(_PERSONS)})\b", re.IGNORECASE)
-_AGAIN = re.compile(
-    r"\b(?:i|we)\b|^(?:and|or)\b|\b(?:and|but|or|so) (?:always |never |also |often |then |just )?(?:am|have|do|work"
-    r"|live|own|run|like|love|hate|need|want|prefer|study|teach|play|keep|use|speak|write|read|make|go|eat|drink|sleep"
-    r"|drive|ride|help|know|can['’]?t)\b",
-    re.IGNORECASE,
-)
-"""Where the speaker does a second thing: two verbs would have to be turned, and it stays as it was said."""
-_LIKE_ENGLISH = ("it", "es", "fr", "pt", "nl", "pl", "de", "cs")
-
-
-def in_third_person(text: str, name: str = "") -> str:
-    """Return a statement as said of somebody: ``I live in Ghent`` becomes ``Lives in Ghent``, with a name before it.
-
-    Only where it begins with the speaker, in English; any other stays in its words.
-    """
-    expanded = _SHORT.sub(lambda match: f"{match[1]} {_SHORT_FORMS[match[2].lower()]}", _SELF_OPENING.sub("", text))
-    begins = _BEGINS.fullmatch(expanded)
-    if begins is None or _AGAIN.search(begins["rest"]) or not _is_english(expanded):
-        return text
-    words = begins["rest"].split(" ")
-    speaks = begins["who"].lower() == "i"
-    if speaks:
-        at = next((at for at, word in enumerate(words) if word.lower() not in _ADVERBS), 0)
-        words[at] = _verb(words[at])
-    # "US" and "ME" are places.
-    predicate = _PERSON.sub(
-        lambda match: match[0] if match[0] in ("US", "ME", "MY") else _PERSONS[match[0].lower()], " ".join(words)
-    )
-    who = name if speaks else f"{name}'s"
-    return f"{who} {predicate}" if name else predicate[:1].upper() + predicate[1:]
-
-
-def _is_english(text: str) -> bool:
-    words = {word.lower() for word in WORD.findall(text)} - EMPTY
-    foreign = (words & empty_words(code) for code in _LIKE_ENGLISH)
-    return language_of(text) == ENGLISH and text.isascii() and not any(len(found) > 1 for found in foreign)
-
-
-def _verb(word: str) -> str:
-    lowered = word.lower().replace("’", "'")
-    if lowered in _VERBS:
-        return _VERBS[lowered]
-    if not lowered.isalpha() or lowered.endswith("ed") or lowered in _UNCHANGED:
-        return word
-    if lowered.endswith(("s", "x", "ch", "sh", "z", "o")):
-        return word + "es"
-    return word[:-1] + "ies" if lowered.endswith("y") and lowered[-2:-1] not in "aeiou" else word + "s"
-
-
-_SHE = "mother|mum|mom|mama|wife|sister|daughter|girlfriend|aunt|grandmother|grandma|nana|niece|stepmother|fiancée"
-_HE = "father|dad|papa|husband|brother|son|boyfriend|uncle|grandfather|grandpa|grandad|nephew|stepfather|fiancé"
-_EITHER = (
-    "partner|spouse|friend|cousin|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate|therapist|child|kid|baby"
-    "|dog|cat"
-)
-_OF_THEIRS = re.compile(
-    rf"[Mm]y (?P<who>(?:[a-z-]+ )?(?:(?P<she>(?i:{_SHE}))|(?P<he>(?i:{_HE}))|{_EITHER})(?:-in-law)?\b(?: [A-Z][\w-]+)?)"
-    r"(?!['’]s)"
-)
-_ANOTHER = re.compile(rf"\b(?:{_SHE}|{_HE}|{_EITHER}|she|he|(?:with|and|or|than|met|visited|called|told) [A-Z]\w+)\b")
-_SOMEBODY = (
-    "nurse|doctor|dentist|vet|teacher|tutor|coach|trainer|nanny|babysitter|carer|caregiver|cleaner|lawyer|landlord"
-    "|landlady|girl|boy|woman|man|guy|lady|person|somebody|someone|student|pupil|client|customer|patient|employee|intern"
-    "|singer|actor|actress|author|puppy|kitten|horse|pony|rabbit|bird|parrot|hamster|pet|parent|twin|relative"
-)
-_ANYBODY = re.compile(rf"\b(?:{_SOMEBODY})\b|\b(?!I\b)[A-Z][\w-]*")
-_SAYS_WHAT_OR_WHERE = re.compile(
-    rf"\b(?:is|was|as|became|becomes) (?:an?|the) (?:[\w-]+ ){{0,2}}?(?:{_SOMEBODY})\b"
-    r"|\b(?:in|at|near|on|since|until|speaks?|is|was|(?:is|was|comes?|came) from|works? for|(?:moved?|went|back) to)"
-    r"(?: [A-Z][\w-]*,?)+"
-)
-"""A trade, a place, a day or a language, and not another person."""
-_ONE_OF_THEIRS = re.compile(r"(?:and |but |so )?(?P<who>she|he)(?=(?:['’]s)? )", re.IGNORECASE)
-
-
-def named_again(found: Sequence[str]) -> list[str]:
-    """Return sentences with somebody of the speaker's in place of the "she" that is them, so that each can stand alone.
-
-    Only in English, and where the sentence before begins with that person and names no other: "My mother lives in Graz.
-    She is allergic to penicillin."
-    """
-    named: list[str] = []
-    who, pronouns = "", frozenset[str]()
-    for sentence in found:
-        again = _ONE_OF_THEIRS.match(sentence)
-        if again is not None and who and again["who"].lower() in pronouns:
-            rest, pronouns = sentence[again.end() :], frozenset({again["who"].lower()})
-            sentence = f"My {who}{rest}"
-            who = "" if _names_another(rest) else who
-        else:
-            opening = _OF_THEIRS.match(sentence)
-            is_alone = opening is not None and not _names_another(sentence[opening.end() :]) and _is_english(sentence)
-            who = opening["who"] if opening is not None and is_alone else ""
-            pronouns = frozenset(
-                {one for one in ("she", "he") if opening is not None and opening[one]} or {"she", "he"}
-            )
-        named.append(sentence)
-    return named
-
-
-def _names_another(text: str) -> bool:
-    return _ANOTHER.search(text) is not None or _ANYBODY.search(_SAYS_WHAT_OR_WHERE.sub("", text)) is not None
-
 
 _NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,3}")
 _NO_NAMES = word_set("user human me you customer client guest anonymous unknown")
@@ -352,12 +220,14 @@ def _read_turn(turn: TranscriptTurn, question: str, in_fiction: bool, start: int
         text = _without_greeting(dated).strip(_STATEMENT_END)
         if word_count(text) == 0:
             continue
-        # As it was typed: a date makes a plan of "that's all for today".
-        judged = judge(line_text, bool(answers), in_fiction)
+        judged, typed = judge(dated, bool(answers), in_fiction), judge(line_text, bool(answers), in_fiction)
+        # A date makes a plan of a goodbye: "that's all for today".
+        is_goodbye = typed.sort is StatementType.TALK and typed.keep < _TALK
+        judged = typed if is_goodbye else judged
         joined = bool(answers) and _needs_question(line_text)
         if joined:
             text = f"{answers} {dated.strip(_STATEMENT_END)}"
-            reading = judge(f"{answers} {line_text}", True, in_fiction)
+            reading = judge(f"{answers} {line_text if is_goodbye else dated}", True, in_fiction)
             # A "yes" says nothing by itself, and all where it was asked for an allergy.
             is_harm = reading.sort is StatementType.HARM and reading.sorts[StatementType.HARM] >= SURE_HARM
             judged = reading if is_harm else judged.combined_with(reading)

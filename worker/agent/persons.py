@@ -1,0 +1,136 @@
+"""Of whom a statement is: the speaker in the third person, and who "she" is. English; all else stays as it is."""
+
+import re
+from collections.abc import Sequence
+
+from shared.text.languages import ENGLISH, empty_words, language_of
+from shared.text.words import EMPTY, WORD, word_set
+
+_SELF_OPENING = re.compile(
+    r"^(?:(?:oh|ah|and|so|but|well|also|plus|btw|by the way|hi|hey|hello|ok(?:ay)?|actually|anyway|um|yes|yeah|no)\b"
+    r"(?:[,!.:]+\s*|\s+(?=(?:i|my)\b)))+",
+    re.IGNORECASE,
+)
+_SHORT_FORMS = {"m": "am", "ve": "have", "ll": "will", "d": "would"}
+_SHORT = re.compile(r"\b(i)['’](m|ve|ll|d)\b", re.IGNORECASE)
+_BEGINS = re.compile(r"(?P<who>I|my)\s+(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL)
+_ADVERBS = word_set(
+    "always never also just really usually often only still currently now both mostly already no longer"
+)
+_VERBS = {
+    "am": "is", "are": "is", "have": "has", "do": "does", "were": "was", "don't": "does not", "can't": "cannot",
+    "haven't": "has not", "go": "goes",
+}  # fmt: skip
+_UNCHANGED = word_set(
+    "will would can cannot could should must may might shall had did was won't wouldn't couldn't went got made took"
+    " came saw knew thought felt found left lost told gave kept ran ate drank drove wrote read spoke bought brought met"
+    " sat stood slept paid sent heard held began became broke chose fell forgot grew led understood won sold spent said"
+    " put set cut hit let quit wore swam sang taught lent dealt fed fought fled flew hid hung laid lay lit rode rang"
+    " rose shot shut stole stuck tore threw woke bent blew drew hurt meant spread caught swept bred dug spun"
+)
+"""Verbs that are the same in the third person: helping ones, and past forms without "ed"."""
+_PERSONS = {"me": "them", "my": "their", "mine": "theirs", "myself": "themselves"}
+_PERSONS |= {"us": "them", "our": "their", "ours": "theirs"}
+_PERSON = re.compile(rf"\b(?:{'|'.join(_PERSONS)})\b", re.IGNORECASE)
+_AGAIN = re.compile(
+    r"\b(?:i|we)\b|^(?:and|or)\b|\b(?:and|but|or|so) (?:always |never |also |often |then |just )?(?:am|have|do|work"
+    r"|live|own|run|like|love|hate|need|want|prefer|study|teach|play|keep|use|speak|write|read|make|go|eat|drink|sleep"
+    r"|drive|ride|help|know|can['’]?t)\b",
+    re.IGNORECASE,
+)
+"""Where the speaker does a second thing: two verbs would have to be turned, and it stays as it was said."""
+_LIKE_ENGLISH = ("it", "es", "fr", "pt", "nl", "pl", "de", "cs")
+
+
+def in_third_person(text: str, name: str = "") -> str:
+    """Return a statement as said of somebody: ``I live in Ghent`` becomes ``Lives in Ghent``, with a name before it.
+
+    Only where it begins with the speaker, in English; any other stays in its words.
+    """
+    expanded = _SHORT.sub(lambda match: f"{match[1]} {_SHORT_FORMS[match[2].lower()]}", _SELF_OPENING.sub("", text))
+    begins = _BEGINS.fullmatch(expanded)
+    if begins is None or _AGAIN.search(begins["rest"]) or not _is_english(expanded):
+        return text
+    words = begins["rest"].split(" ")
+    speaks = begins["who"].lower() == "i"
+    if speaks:
+        at = next((at for at, word in enumerate(words) if word.lower() not in _ADVERBS), 0)
+        words[at] = _verb(words[at])
+    # "US" and "ME" are places.
+    predicate = _PERSON.sub(
+        lambda match: match[0] if match[0] in ("US", "ME", "MY") else _PERSONS[match[0].lower()], " ".join(words)
+    )
+    who = name if speaks else f"{name}'s"
+    return f"{who} {predicate}" if name else predicate[:1].upper() + predicate[1:]
+
+
+def _is_english(text: str) -> bool:
+    words = {word.lower() for word in WORD.findall(text)} - EMPTY
+    foreign = (words & empty_words(code) for code in _LIKE_ENGLISH)
+    return language_of(text) == ENGLISH and text.isascii() and not any(len(found) > 1 for found in foreign)
+
+
+def _verb(word: str) -> str:
+    lowered = word.lower().replace("’", "'")
+    if lowered in _VERBS:
+        return _VERBS[lowered]
+    if not lowered.isalpha() or lowered.endswith("ed") or lowered in _UNCHANGED:
+        return word
+    if lowered.endswith(("s", "x", "ch", "sh", "z", "o")):
+        return word + "es"
+    return word[:-1] + "ies" if lowered.endswith("y") and lowered[-2:-1] not in "aeiou" else word + "s"
+
+
+_SHE = "mother|mum|mom|mama|wife|sister|daughter|girlfriend|aunt|grandmother|grandma|nana|niece|stepmother|fiancée"
+_HE = "father|dad|papa|husband|brother|son|boyfriend|uncle|grandfather|grandpa|grandad|nephew|stepfather|fiancé"
+_EITHER = (
+    "partner|spouse|friend|cousin|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate|therapist|child|kid|baby"
+    "|dog|cat"
+)
+_OF_THEIRS = re.compile(
+    rf"[Mm]y (?P<who>(?:[a-z-]+ )?(?:(?P<she>(?i:{_SHE}))|(?P<he>(?i:{_HE}))|{_EITHER})(?:-in-law)?\b(?: [A-Z][\w-]+)?)"
+    r"(?!['’]s)"
+)
+_ANOTHER = re.compile(rf"\b(?:{_SHE}|{_HE}|{_EITHER}|she|he|(?:with|and|or|than|met|visited|called|told) [A-Z]\w+)\b")
+_SOMEBODY = (
+    "nurse|doctor|dentist|vet|teacher|tutor|coach|trainer|nanny|babysitter|carer|caregiver|cleaner|lawyer|landlord"
+    "|landlady|girl|boy|woman|man|guy|lady|person|somebody|someone|student|pupil|client|customer|patient|employee|intern"
+    "|singer|actor|actress|author|puppy|kitten|horse|pony|rabbit|bird|parrot|hamster|pet|parent|twin|relative"
+)
+_ANYBODY = re.compile(rf"\b(?:{_SOMEBODY})\b|\b(?!I\b)[A-Z][\w-]*")
+_SAYS_WHAT_OR_WHERE = re.compile(
+    rf"\b(?:is|was|as|became|becomes) (?:an?|the) (?:[\w-]+ ){{0,2}}?(?:{_SOMEBODY})\b"
+    r"|\b(?:in|at|near|on|since|until|speaks?|is|was|(?:is|was|comes?|came) from|works? for|(?:moved?|went|back) to)"
+    r"(?: [A-Z][\w-]*,?)+"
+)
+"""A trade, a place, a day or a language, and not another person."""
+_ONE_OF_THEIRS = re.compile(r"(?:and |but |so )?(?P<who>she|he)(?=(?:['’]s)? )", re.IGNORECASE)
+
+
+def named_again(found: Sequence[str]) -> list[str]:
+    """Return sentences with somebody of the speaker's in place of the "she" that is them, so that each can stand alone.
+
+    Only in English, and where the sentence before begins with that person and names no other: "My mother lives in Graz.
+    She is allergic to penicillin."
+    """
+    named: list[str] = []
+    who, pronouns = "", frozenset[str]()
+    for sentence in found:
+        again = _ONE_OF_THEIRS.match(sentence)
+        if again is not None and who and again["who"].lower() in pronouns:
+            rest, pronouns = sentence[again.end() :], frozenset({again["who"].lower()})
+            sentence = f"My {who}{rest}"
+            who = "" if _names_another(rest) else who
+        else:
+            opening = _OF_THEIRS.match(sentence)
+            is_alone = opening is not None and not _names_another(sentence[opening.end() :]) and _is_english(sentence)
+            who = opening["who"] if opening is not None and is_alone else ""
+            pronouns = frozenset(
+                {one for one in ("she", "he") if opening is not None and opening[one]} or {"she", "he"}
+            )
+        named.append(sentence)
+    return named
+
+
+def _names_another(text: str) -> bool:
+    return _ANOTHER.search(text) is not None or _ANYBODY.search(_SAYS_WHAT_OR_WHERE.sub("", text)) is not None
