@@ -220,10 +220,11 @@ def _read_turn(turn: TranscriptTurn, question: str, in_fiction: bool, start: int
         text = _without_greeting(dated).strip(_STATEMENT_END)
         if word_count(text) == 0:
             continue
-        judged, typed = judge(dated, bool(answers), in_fiction), judge(line_text, bool(answers), in_fiction)
-        # A date makes a plan of a goodbye: "that's all for today".
-        is_goodbye = typed.sort is StatementType.TALK and typed.keep < _TALK
-        judged = typed if is_goodbye else judged
+        judged = judge(line_text, bool(answers), in_fiction)
+        is_goodbye = judged.sort is StatementType.TALK and judged.keep < _TALK
+        # A date makes a plan of a goodbye: "that's all for today". Few lines have one, and to judge takes longest.
+        if dated != line_text and not is_goodbye:
+            judged = judge(dated, bool(answers), in_fiction)
         joined = bool(answers) and _needs_question(line_text)
         if joined:
             text = f"{answers} {dated.strip(_STATEMENT_END)}"
