@@ -124,8 +124,12 @@ class Database:
     @contextmanager
     def _in_turn(self, turns: WriterTurns, together: bool) -> Iterator[Session]:
         """Write when the other threads here have: SQLite lets waiting writers sleep, and some of them for seconds."""
-        with self._held(), turns.write(self._writing, together) as session:
-            yield session
+        if together:
+            with self._held(), turns.write(self._writing) as session:
+                yield session
+        else:
+            with turns.alone(), self._transaction(self._writing) as session:
+                yield session
 
     @contextmanager
     def _transaction(self, engine: Engine) -> Iterator[Session]:

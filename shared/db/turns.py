@@ -65,12 +65,8 @@ class WriterTurns:
             self._turn.release()
 
     @contextmanager
-    def write(self, engine: Engine, together: bool) -> Iterator[Session]:
-        """Write in a transaction, which is committed when this ends. Raises: Transient, and what the driver raises."""
-        if not together:
-            with self.alone(), Session(engine, expire_on_commit=False) as session, session.begin():
-                yield session
-            return
+    def write(self, engine: Engine) -> Iterator[Session]:
+        """Write in a transaction, committed when this ends, with those of others. Raises: Transient, the driver's."""
         with self._counting:
             self.waiting += 1
         try:
