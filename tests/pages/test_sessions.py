@@ -244,6 +244,8 @@ def test_a_version_and_its_original_are_rendered_and_scroll_together(at: Window,
     read, original = dialog.get_by_role("document", name="Version"), dialog.get_by_role("log", name="Original")
     expect(read.locator("strong", has_text="Reading").first).to_be_visible()
     expect(read).not_to_contain_text("**")
+    # It is built after the version, and follows no scrolling that came before it.
+    expect(original.get_by_role("heading", name="Kind 7")).to_be_attached()
     # What is at hand is what is scrolled; the other one follows to what stands in both.
     read.hover()
     to_the_top = "part => part.scrollIntoView({block: 'start'})"
