@@ -37,8 +37,6 @@ _LIBRARIES = ("tokenizers", "onnxruntime", "onnx")
 DIMENSIONS = 384
 _LAYERS, _HEADS = 6, 12
 _MOST_TOKENS = 256
-_BATCH_TOKENS = 512
-"""Of one call, padding included: what is worked on then stays in a core's cache. More is slower, and so is less."""
 Array = NDArray[np.float32]
 
 
@@ -97,12 +95,9 @@ class MiniLmEmbedder:
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         with book_local(texts, meter, perf_counter):
             tokens = [one.ids for one in self._tokenizer.encode_batch([_encodable(text) for text in texts])]
-            batches = list(_batches([len(ids) for ids in tokens]))
-            padded = [_padded([tokens[position] for position in positions]) for positions in batches]
             # Looked up here: several threads at once would each open the graph.
-            encode = self._encode
-            for positions, found in zip(batches, self._map(lambda one: encode(*one), padded), strict=True):
-                vectors[positions] = found
+            for place, vector in enumerate(self._map(self._encode, tokens)):
+                vectors[place] = vector
         return vectors
 
     def words(self) -> tuple[Array, Callable[[str], list[int]]]:
@@ -124,26 +119,6 @@ class MiniLmEmbedder:
 def _encodable(text: str) -> str:
     """Return text without half characters (lone surrogates), which are none to the tokenizer."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Return the places of texts that are encoded together: texts of like length, the longest first."""
-    longest_first = sorted(range(len(lengths)), key=lambda position: -lengths[position])
-    begin = 0
-    while begin < len(lengths):
-        end = begin + max(1, _BATCH_TOKENS // lengths[longest_first[begin]])
-        yield longest_first[begin:end]
-        begin = end
-
-
-def _padded(tokens: Sequence[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return token ids and which of them are no padding, shape ``(texts, tokens of the longest)``."""
-    ids = np.zeros((len(tokens), max(map(len, tokens))), np.int64)
-    shown = np.zeros(ids.shape, np.int32)
-    for row, of_text in enumerate(tokens):
-        ids[row, : len(of_text)] = of_text
-        shown[row, : len(of_text)] = 1
-    return ids, shown
 
 
 def _offsets(path: Path) -> Iterator[tuple[str, tuple[int, int, list[int]]]]:
