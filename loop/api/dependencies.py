@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,19 +15,23 @@ from fastapi import Depends, Header, Path, Query, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
 
 from loop.api.cursors import PageRequest
-from loop.api.errors import RouteWords
+from loop.api.errors import RouteWords, opens_only_of_user
+from loop.api.policy import Whose, policy_of
 from loop.api.schema import APP_ID_PATTERN, KEY_PATTERN
 from loop.api.writes import IdempotentRequest, Work, WriteResult, carry_out
 from loop.wiring import Loop
 from shared.apps.models import Grant, Scope
 from shared.apps.queries import Caller
 from shared.base.audit import Cause
-from shared.base.errors import Denied, Invalid
+from shared.base.errors import Denied, Invalid, NotFound
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, Id, UserId, UserOrNobody
+from shared.erasure.queries import own_all
 
 _P = ParamSpec("_P")
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,30 @@ class RequestContext:
     def cause(self, reason: str) -> Cause:
         """Return this caller as the cause of a change."""
         return Cause(self.caller.name, reason, self.now())
+
+    def user_meant(self, named: str | None, conversation_id: str | None = None) -> str | None:
+        """Return whom a request is about: who is named, or else whose own token it came with.
+
+        Raises: Denied where another is named, NotFound where the conversation is another's.
+        """
+        own = self.caller.user_id
+        if own is None:
+            return named
+        if named not in (None, "", own):
+            raise opens_only_of_user(own)
+        if conversation_id is not None:
+            with self.read() as session:
+                self.require_own(session, {"conversationId": conversation_id})
+        return own
+
+    def require_own(self, session: Session, names: Mapping[str, object]) -> None:
+        """Hold a user's own token to what is theirs; ``names``: of what a request names, by parameter.
+
+        Raises: NotFound for what is another's, and in the same words for what is not there.
+        """
+        app_id, own = self.caller.app_id, self.caller.user_id
+        if own is not None and not own_all(session, app_id or "", own, names):
+            raise NotFound(f"{own} has nothing of this name here.", details={"onlyUser": own})
 
     def require_admin(self, what: str) -> None:
         """Raises: Denied, when an app's token asks for what is an admin's."""
@@ -116,7 +145,7 @@ async def _write_context(
     key = idempotency_key if request.method != "GET" else None
     idempotent = IdempotentRequest(request.state.caller.name, key, _digest(request) if key else "")
     state = request.app.state
-    return RequestContext(state.loop, request.state.caller, idempotent, state.route_words)
+    return await _held_to_own(request, RequestContext(state.loop, request.state.caller, idempotent, state.route_words))
 
 
 def _digest(request: Request) -> str:
@@ -126,7 +155,32 @@ def _digest(request: Request) -> str:
 async def _read_context(request: Request) -> RequestContext:
     _refuse_unknown_query(request)
     state, caller = request.app.state, request.state.caller
-    return RequestContext(state.loop, caller, IdempotentRequest(caller.name), state.route_words)
+    ctx = RequestContext(state.loop, caller, IdempotentRequest(caller.name), state.route_words)
+    return await _held_to_own(request, ctx)
+
+
+async def _held_to_own(request: Request, ctx: RequestContext) -> RequestContext:
+    """Hold a user's own token to what the path names of theirs. Raises: Denied, NotFound."""
+    own, names = ctx.caller.user_id, request.path_params
+    if own is None or policy_of(request.scope).whose is not Whose.IN_PATH:
+        return ctx
+    if "userId" in names:
+        if names["userId"] != own:
+            raise opens_only_of_user(own)
+        return ctx
+
+    def look() -> None:
+        # As they were sent: what the route would refuse for its form is nothing of theirs either.
+        named = {
+            name: value if name == "conversationId" else int(value)
+            for name, value in names.items()
+            if name == "conversationId" or _NUMBER.fullmatch(value)
+        }
+        with ctx.read() as session:
+            ctx.require_own(session, named)
+
+    await run_in_threadpool(look)
+    return ctx
 
 
 async def _loop(request: Request) -> Loop:

@@ -126,6 +126,12 @@ def opens_only(app_id: str | None) -> errors.Denied:
     return errors.Denied(message, details={"onlyApp": app_id})
 
 
+def opens_only_of_user(user_id: str) -> errors.Denied:
+    """Return what is raised where a user's own token is used for what is not theirs."""
+    message = f"This token is {user_id}'s own, and opens what is theirs alone: leave out who is meant, or name them."
+    return errors.Denied(message, details={"onlyUser": user_id})
+
+
 def answer_error(error: errors.AfterthoughtError, scope: Scope) -> Response:
     """Return the answer for an error of ours to a request."""
     status = status_of(error)

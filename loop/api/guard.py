@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import hmac
 from time import monotonic
+from urllib.parse import parse_qs, urlencode
 
 from anyio.to_thread import run_sync
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from loop.api.errors import UNAUTHENTICATED, answer_error, opens_only
-from loop.api.policy import Access, AppPlace, RoutePolicies, RoutePolicy, Trait
+from loop.api.errors import UNAUTHENTICATED, answer_error, opens_only, opens_only_of_user
+from loop.api.policy import Access, AppPlace, RoutePolicies, RoutePolicy, Trait, Whose
 from loop.wiring import Loop
 from shared.apps.models import Scope as TokenScope
 from shared.apps.queries import ADMIN, READER, SCRAPER, Caller, Rights, authenticate, digest_of, token_digest_of
@@ -141,3 +142,19 @@ def _admit(caller: Caller, policy: RoutePolicy, scope: Scope) -> None:
     is_of_another = policy.app is AppPlace.PATH and policy.app_named(scope) != caller.app_id
     if policy.access is not Access.APP or is_of_another:
         raise opens_only(caller.app_id)
+    if caller.user_id is not None:
+        _hold_to_user(caller.user_id, policy, scope)
+
+
+def _hold_to_user(user_id: str, policy: RoutePolicy, scope: Scope) -> None:
+    """Hold a request to what is one user's. Raises: Denied."""
+    if policy.whose is Whose.APPS:
+        raise opens_only_of_user(user_id)
+    if policy.whose is Whose.IN_QUERY:
+        query = scope["query_string"].decode("latin-1")
+        named = parse_qs(query, keep_blank_values=True).get("userId", [])
+        if any(one != user_id for one in named):
+            raise opens_only_of_user(user_id)
+        if not named:
+            scope["query_string"] = f"{query}{'&' if query else ''}{urlencode({'userId': user_id})}".encode("latin-1")
+    # Who or what is named in the path is looked at where the path has been taken apart (``dependencies``).

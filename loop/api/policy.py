@@ -37,6 +37,15 @@ class AppPlace(Enum):
     NOWHERE = auto()  # or in a header or the body: only an app's token tells
 
 
+class Whose(Enum):
+    """How a route is held to what is one user's, where the token of a request is that user's own."""
+
+    APPS = auto()  # it is not: such a token does not open it
+    IN_PATH = auto()  # the path names the user, or a conversation, a fact or a memory; another's is not there for them
+    IN_QUERY = auto()  # ``userId`` narrows all it reads and writes; where it is not given, the guard gives it
+    BY_ROUTE = auto()  # the route asks ``ctx.user_meant`` or narrows by the caller itself
+
+
 class Trait(Enum):
     """What a request to a route takes of the loop."""
 
@@ -54,6 +63,7 @@ class RoutePolicy:
     access: Access
     app: AppPlace = AppPlace.NOWHERE
     traits: frozenset[Trait] = frozenset()
+    whose: Whose = Whose.APPS
 
     def app_named(self, scope: Scope) -> str | None:
         """Return the app a request names."""
@@ -87,11 +97,11 @@ def under(declared: RoutePolicy) -> type[APIRoute]:
     return DeclaredRoute
 
 
-def policy(declared: RoutePolicy, *traits: Trait) -> Callable[[_Endpoint], _Endpoint]:
+def policy(declared: RoutePolicy, *traits: Trait, whose: Whose = Whose.APPS) -> Callable[[_Endpoint], _Endpoint]:
     """Declare for one route."""
 
     def declare(endpoint: _Endpoint) -> _Endpoint:
-        setattr(endpoint, "policy", RoutePolicy(declared.access, declared.app, frozenset(traits)))  # noqa: B010
+        setattr(endpoint, "policy", RoutePolicy(declared.access, declared.app, frozenset(traits), whose))  # noqa: B010
         return endpoint
 
     return declare

@@ -252,13 +252,14 @@ COMMANDS = (
         name="apps token", operation="issue_token", help="Issue a token for an app; it is shown this once.",
         arguments=(APP, opt("label", "What it is for, so that it can be told from others.", default=""),
                    opt("grants", "What it may do beside: tokens, uninstall or answers; may be repeated.", "--grant",
-                       kind=list[str])),
+                       kind=list[str]),
+                   opt("user_id", "Whose own it is to be: it opens what is this user's, and nothing else.", "--user")),
         done="{answer[token]}",
     ),
     Command(
         name="apps tokens", operation="list_tokens", help="List an app's tokens, without the tokens themselves.",
         arguments=(APP,), limit=50, nothing="{app_id} has no tokens.",
-        columns=columns("token tokenId | label | grants | issued by parentId | issued (UTC) @createdAt"
+        columns=columns("token tokenId | label | whose userId | grants | issued by parentId | issued (UTC) @createdAt"
                         " | revoked @revokedAt"),
     ),
     Command(name="apps revoke", operation="revoke_token", help="Revoke a token of an app.",

@@ -107,9 +107,11 @@ _EVERYBODY, _NOBODY = "Everybody", "Nobody named"
 async def choose_subject(view: PageView, state: PageState) -> str | None:
     """Show the chooser, and return whose memory it is: None everybody's, empty what names nobody.
 
-    Where an app names no users there is nothing to choose. Choosing loads the page anew, with nothing open in it that
-    may be another's.
+    Where an app names no users, or it is a user who looks, there is nothing to choose. Choosing loads the page anew,
+    with nothing open in it that may be another's.
     """
+    if view.visitor.user_id is not None:
+        return view.visitor.user_id
     chosen = state.user
     subjects: dict[str, str | None] = {_EVERYBODY: None, _NOBODY: ""}
 

@@ -35,6 +35,7 @@ _SHOWN = "shown on a page"
 Build = Callable[Concatenate["PageView", P], Awaitable[None]]
 _OF_AN_APP = (("Chat", "chat", "forum"), ("Memory", "memory", "psychology"), ("Sessions", "sessions", "terminal"),
               ("Composer", "composer", "dashboard_customize"))  # fmt: skip
+_OF_A_PERSON = _OF_AN_APP[:2]
 _OF_ALL = (
     ("Operations", "/operations", "monitor_heart"),
     ("Administration", "/administration", "admin_panel_settings"),
@@ -242,9 +243,10 @@ def _surroundings(view: PageView, title: str, *, is_of_app: bool) -> Iterator[ui
 
 
 def _links(view: PageView, title: str) -> None:
-    _link("Apps", "/", "apps", title)
+    if view.visitor.user_id is None:
+        _link("Apps", "/", "apps", title)
     if app_id := view.app_id or view.visitor.app_id:
-        for name, first, icon in _OF_AN_APP:
+        for name, first, icon in _OF_A_PERSON if view.visitor.user_id is not None else _OF_AN_APP:
             path = f"/{first}/{quote(app_id, safe='')}"
             view.address.follow(_link(name, path, icon, title), path)
     if view.visitor.is_admin:

@@ -75,7 +75,7 @@ def _login_page(frame: Frame) -> None:
         with ui.column().classes("w-full max-w-md mx-auto mt-16 gap-4 p-4"), bare("Afterthought"):
             if why == ENDED:
                 ui.label("You were logged out: your token is not accepted any more.").props("role=alert")
-            ui.label("Log in with the admin token, or with an app's.").classes("muted")
+            ui.label("Log in with the admin token, an app's, or your own.").classes("muted")
             if next:
                 note("It leads back to where you were.")
             token = ui.input("Token", password=True, password_toggle_button=True).classes("w-full")

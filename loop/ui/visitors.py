@@ -71,6 +71,8 @@ class Visitor:
     """Of the token: admin, reader, or token: and its id."""
     app_id: str | None
     """The only app the token opens; None: all of them, an admin's."""
+    user_id: str | None
+    """Whose own the token is: they see what is theirs."""
     may_write: bool
     dark: bool | None = None
     """None: as the browser has it."""
@@ -130,7 +132,8 @@ class Visitors:
                     raise
                 return None
             # Two pages may ask at once, and both must see the same visitor.
-            visitor = self._known.setdefault(login, Visitor(client, opened.name, opened.app_id, opened.rights == "all"))
+            found = Visitor(client, opened.name, opened.app_id, opened.user_id, opened.rights == "all")
+            visitor = self._known.setdefault(login, found)
             if visitor.client is not client:
                 await client.close()
         visitor.seen_at = monotonic()

@@ -96,6 +96,8 @@ class Token(Base):
     digest: Mapped[str] = mapped_column(String(64), unique=True)
     grants: Mapped[list[str]] = mapped_column(JSON, default=list, server_default=text("'[]'"))
     """Of ``Grant``."""
+    user_id: Mapped[str | None] = mapped_column(String(200))
+    """Whose own it is: it opens what is theirs in the app, and nothing else."""
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("tokens.token_id"), index=True)
     """The token that issued it, if no admin did; it is revoked with that one."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -287,6 +287,8 @@ class Caller:
     rights: Rights = Rights.ALL
     grants: frozenset[Grant] = frozenset()
     """What an app's token may do beside working with its app's data; an admin's may do everything."""
+    user_id: str | None = None
+    """Whose own token it is: they may touch what is theirs in the app, and nothing else."""
 
     @property
     def token_id(self) -> str | None:
@@ -308,9 +310,15 @@ SCRAPER = Caller("scraper", Scope.ADMIN, rights=Rights.METRICS)
 
 
 def issue_token(
-    session: Session, app_id: str, label: str, now: datetime, caller: Caller = ADMIN, grants: Collection[Grant] = ()
+    session: Session,
+    app_id: str,
+    label: str,
+    now: datetime,
+    caller: Caller = ADMIN,
+    grants: Collection[Grant] = (),
+    user_id: str | None = None,
 ) -> tuple[Token, str]:
-    """Make a token for an app; the second value is the token itself, which is not kept.
+    """Make a token for an app, or for one of its users; the second value is the token itself, which is not kept.
 
     Raises: NotFound, Conflict, Denied where the caller lacks a grant that it would give.
     """
@@ -330,6 +338,7 @@ def issue_token(
         label=label,
         digest=digest_of(secret),
         grants=[grant.value for grant in dict.fromkeys(grants)],
+        user_id=user_id,
         parent_id=caller.token_id,
         created_at=now,
     )
@@ -382,7 +391,7 @@ def authenticate(session: Session, digest: str) -> Caller:
     if token is None:
         raise Denied(_UNKNOWN, operation=_ISSUE)
     grants = frozenset(Grant(one) for one in token.grants)
-    return Caller(f"{_NAMED}{token.token_id}", Scope(token.scope), token.app_id, grants=grants)
+    return Caller(f"{_NAMED}{token.token_id}", Scope(token.scope), token.app_id, grants=grants, user_id=token.user_id)
 
 
 def digest_of(secret: str) -> str:

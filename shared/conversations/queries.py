@@ -97,6 +97,11 @@ def user_asking(conversation: Conversation, user_id: str | None) -> str | None:
     return conversation.user_id
 
 
+def ids_of(app_id: str, user_id: str) -> Select[str]:
+    """Select the app's own ids of a user's conversations."""
+    return select(Conversation.conversation_id).where(Conversation.app_id == app_id, Conversation.user_id == user_id)
+
+
 def lock_conversation(session: Session, app_id: str, conversation_id: str) -> Conversation:
     """Return an app's conversation, locked until the transaction ends. Raises: NotFound."""
     which = {"app_id": app_id, "conversation_id": conversation_id}
@@ -390,11 +395,13 @@ def spent_of_budgets(session: Session) -> list[tuple[int, int]]:
     return [(has, int(used)) for has, used in rows if has is not None]
 
 
-def count_conversations(session: Session, app_id: str | None = None) -> tuple[int, int]:
-    """Return how many conversations are open and how many have ended, of one app or of all."""
+def count_conversations(session: Session, app_id: str | None = None, user_id: str | None = None) -> tuple[int, int]:
+    """Return how many conversations are open and how many have ended: of all apps, of one, or of one of its users."""
     query = select(func.count(), func.count(Conversation.ended_at))
     if app_id is not None:
         query = query.where(Conversation.app_id == app_id)
+    if user_id is not None:
+        query = query.where(Conversation.user_id == user_id)
     everything, ended = session.execute(query.select_from(Conversation)).one()
     return everything - ended, ended
 

@@ -1,13 +1,14 @@
 """Counts over several stores: what an erasure leaves, what a purge of memories does not reach, who the users are."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, or_, select, union
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from shared.apps.models import IdempotencyKey, UserSettings
+from shared.apps.models import IdempotencyKey, Token, UserSettings
 from shared.base.choices import FactState
 from shared.base.subjects import NOBODY
 from shared.contracts.jobs import WorkClass
@@ -17,7 +18,7 @@ from shared.db.queries import count, given_numbers
 from shared.facts.models import Fact
 from shared.facts.queries import FactFilter, count_listed
 from shared.jobs.models import OPEN, Job
-from shared.memories.models import Memory
+from shared.memories.models import Memory, Origin
 from shared.profiles.models import Consent, Profile
 from shared.summaries.queries import count_of_app
 
@@ -55,6 +56,32 @@ def rows_of_conversations(session: Session, app_id: str, keys: Select[int] | Seq
     """Return how many messages and answers of the loop's some conversations have."""
     messages = select(func.count()).select_from(Message).where(Message.conversation_key.in_(keys))
     return {"messages": count(session, messages), "answers": count_answers(session, app_id, keys)}
+
+
+def count_persons_tokens(session: Session, app_id: str, user_id: str | None = None) -> int:
+    """Return how many tokens of an app are users' own, or one user's."""
+    whose = Token.user_id.is_not(None) if user_id is None else Token.user_id == user_id
+    return count(session, select(func.count()).select_from(Token).where(Token.app_id == app_id, whose))
+
+
+_OWNED: dict[str, tuple[type[Conversation | Fact | Origin], InstrumentedAttribute[Any]]] = {
+    "conversationId": (Conversation, Conversation.conversation_id),
+    # A removed memory has its making, and a fact its row, for as long as either can be taken back.
+    "factId": (Fact, Fact.fact_id),
+    "memoryId": (Origin, Origin.memory_id),
+}
+
+
+def own_all(session: Session, app_id: str, user_id: str, names: Mapping[str, object]) -> bool:
+    """Whether all that is named is a user's; ``names``: of conversations, facts and memories, as requests name them.
+
+    What is not there is nobody's, and so is nothing at all.
+    """
+    asked = [(*_OWNED[name], value) for name, value in names.items() if name in _OWNED]
+    owners = [
+        session.scalar(select(kind.user_id).where(kind.app_id == app_id, key == value)) for kind, key, value in asked
+    ]
+    return bool(owners) and all(one == user_id for one in owners)
 
 
 def still_remembered(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:

@@ -13,7 +13,7 @@ from typing import Protocol
 from sqlalchemy import ColumnElement, Select, delete, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from shared.apps.models import NO_DIGEST, App, IdempotencyKey, UserSettings
+from shared.apps.models import NO_DIGEST, App, IdempotencyKey, Token, UserSettings
 from shared.apps.queries import list_user_settings
 from shared.base.audit import Cause
 from shared.base.subjects import Subject
@@ -242,6 +242,12 @@ def _forget_user_settings(part: ErasedPart) -> Counts:
     return {"userSettings": rows_changed(part.session, mine)}
 
 
+def _forget_tokens(part: ErasedPart) -> Counts:
+    """Take back the tokens that are users' own; whoever comes with one may do nothing any more."""
+    whose = Token.user_id.is_not(None) if part.user_id is None else Token.user_id == part.user_id
+    return {"tokens": rows_changed(part.session, delete(Token).where(Token.app_id == part.app_id, whose))}
+
+
 def _forget_conversations(part: ErasedPart) -> Counts:
     # What is kept of a memory that is gone names no conversation any more.
     mine = _lies_in(part, Origin, Origin.conversation_key)
@@ -301,6 +307,12 @@ STORES = (
         _forget_user_settings,
         lambda part: {"userSettings": len(list_user_settings(part.session, part.app_id, part.user_id))},
     ),
+    Store(
+        ("tokens",),
+        (Scope.DATA, Scope.USER),
+        _forget_tokens,
+        lambda part: {"tokens": queries.count_persons_tokens(part.session, part.app_id, part.user_id)},
+    ),
     Store(("tuning_overrides",), (Scope.DATA,), lambda part: forget_tuning(part.session, part.app_id), lambda part: {}),
     Store(
         (
@@ -335,7 +347,6 @@ _ACCOUNTS = "what calls of a model cost: ids, kinds and names of models"
 _SCHEDULING = "ids and closed words, made anew from the jobs"
 HOLDS_NO_WORDS = {
     "apps": "the operator's name for it; its config is emptied with everything else of it",
-    "tokens": "a digest, and the operator's label",
     "logins": "two digests",
     "erasures": "the receipts themselves: counts, times and ids",
     "event_counts": "one counter",

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from shared.base.errors import NotFound, Operation
@@ -21,6 +21,8 @@ class EventFilter:
     app_id: str | None = None
     kinds: tuple[str, ...] = ()
     conversation_id: str | None = None
+    among: Select[str] | None = None
+    """Only what happens in the conversations whose ids this selects."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ def events_after(session: Session, event_filter: EventFilter, after: int, upto: 
         query = query.where(Event.kind.in_(event_filter.kinds))
     if event_filter.conversation_id is not None:
         query = query.where(Event.conversation_id == event_filter.conversation_id)
+    if event_filter.among is not None:
+        query = query.where(Event.conversation_id.in_(event_filter.among))
     return session.scalars(query).all()
 
 

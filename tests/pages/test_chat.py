@@ -63,6 +63,36 @@ def test_a_conversation_is_begun(at: Window, client: Afterthought) -> None:
     expect(page.get_by_role("textbox", name="Message")).to_have_count(0)
 
 
+def test_a_person_with_a_token_of_their_own_sees_what_is_theirs(
+    browser: Browser, system: System, client: Afterthought
+) -> None:
+    _begin(client, "bobs", "I keep bees.", user="bob")
+    client.write_fact("Keeps bees.", user_id="bob")
+    _begin(client, "anns", "I moved to Lisbon in May.", user="ann")
+    client.write_fact("Is allergic to peanuts.", user_id="ann")
+    own = client.issue_token(user_id="ann").token or ""
+    with window(browser, system.url) as anns:
+        anns.log_in(own)
+        # Whatever an address says.
+        page = anns.open(f"/memory/{client.app}?user=bob")
+        pages = page.get_by_role("navigation", name="Pages")
+        expect(pages.get_by_role("link")).to_have_text([re.compile("Chat$"), re.compile("Memory$")])
+        expect(page.get_by_role("combobox", name="Whose memory")).to_have_count(0)
+        page.get_by_role("button", name="1 fact").click()
+        expect(page.get_by_text("Is allergic to peanuts.")).to_be_visible()
+        expect(page.get_by_text("Keeps bees.")).to_have_count(0)
+        page = anns.open(f"/chat/{client.app}?conversation=bobs")
+        expect(page.get_by_text("ann has nothing of this name here.")).to_be_visible()
+        expect(page.get_by_text("I keep bees.")).to_have_count(0)
+        page.get_by_role("button", name="New conversation").click()
+        page.get_by_role("textbox", name="Message").fill("I would like a bicycle.")
+        page.get_by_role("button", name="Send").click()
+        expect(page.get_by_role("log")).to_contain_text("I would like a bicycle.")
+        wait_until(lambda: len(client.list_conversations(user_id="ann").conversations) == 2, 20, "it to be hers")
+        page = anns.open(f"/sessions/{client.app}")
+        expect(page.get_by_text("This token is ann's own")).to_be_visible()
+
+
 def test_leaving_the_chooser_by_tab_chooses_nothing_else(at: Window, client: Afterthought) -> None:
     _begin(client, "monday", "I moved to Lisbon in May.")
     page = at.open(f"/chat/{client.app}")

@@ -894,7 +894,7 @@ class AsyncAfterthought(AsyncTransport):
     async def show_app(self, *, app_id: str | None = None) -> models.AppDetails:
         """Show an app.
 
-        Show an app and how much it holds.
+        Show an app and how much it holds; by a user's own token how much of theirs, without config and budgets.
 
         Args:
             app_id: The app, where it is not that of the client.
@@ -980,12 +980,13 @@ class AsyncAfterthought(AsyncTransport):
         *,
         label: str | Omit = OMIT,
         grants: Sequence[Literal["tokens", "uninstall", "answers"]] | Omit = OMIT,
+        user_id: str | Omit | None = OMIT,
         app_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.IssuedToken:
         """Issue a token.
 
-        Make a token that opens this app alone. It is shown this once.
+        Make a token that opens this app alone, or what one of its users has in it. It is shown this once.
 
         An app's token needs the grant `tokens` for it, grants only what it was granted itself, and takes along what
         it issued when it is revoked.
@@ -993,13 +994,15 @@ class AsyncAfterthought(AsyncTransport):
         Args:
             grants: What it may do beside working with the app's data: tokens (issue and revoke them), uninstall,
                 answers (who).
+            user_id: Whose own it is to be: it opens what is this user's in the app and nothing else, and has no
+                grants. It goes when everything of theirs is erased.
             app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """
         call = Call(
             "POST",
             path_of("/apps/{appId}/tokens", appId=self._app(app_id)),
-            content=json_body(label=label, grants=grants),
+            content=json_body(label=label, grants=grants, userId=user_id),
             headers=write_headers(idempotency_key, "application/json"),
         )
         response = await self._send(call)

@@ -1557,6 +1557,10 @@ class IssueToken(Model):
     """
     What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who).
     """
+    user_id: Annotated[str | None, Field(alias="userId")] = None
+    """
+    Whose own it is to be: it opens what is this user's in the app and nothing else, and has no grants. It goes when everything of theirs is erased.
+    """
 
 
 class IssuedToken(Model):
@@ -1570,6 +1574,10 @@ class IssuedToken(Model):
     grants: list[Literal["tokens", "uninstall", "answers"]]
     """
     What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who).
+    """
+    user_id: Annotated[str | None, Field(alias="userId")]
+    """
+    Whose own it is; null: the app's.
     """
     parent_id: Annotated[str | None, Field(alias="parentId")]
     """
@@ -2781,6 +2789,10 @@ class TokenAnswer(Model):
     """
     What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who).
     """
+    user_id: Annotated[str | None, Field(alias="userId")]
+    """
+    Whose own it is; null: the app's.
+    """
     parent_id: Annotated[str | None, Field(alias="parentId")]
     """
     The token that issued it, with which it is revoked; null: an admin did.
@@ -2810,6 +2822,10 @@ class TokenRights(Model):
     app_id: Annotated[str | None, Field(alias="appId")]
     """
     The only app it opens; null: all of them.
+    """
+    user_id: Annotated[str | None, Field(alias="userId")]
+    """
+    Whose own it is: it opens what is theirs in the app; null: nobody's.
     """
     rights: Literal["all", "read", "metrics"]
     """

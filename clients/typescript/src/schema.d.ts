@@ -411,7 +411,7 @@ export interface paths {
         };
         /**
          * Show an app
-         * @description Show an app and how much it holds.
+         * @description Show an app and how much it holds; by a user's own token how much of theirs, without config and budgets.
          */
         get: operations["showApp"];
         put?: never;
@@ -447,7 +447,7 @@ export interface paths {
         put?: never;
         /**
          * Issue a token
-         * @description Make a token that opens this app alone. It is shown this once.
+         * @description Make a token that opens this app alone, or what one of its users has in it. It is shown this once.
          *
          *     An app's token needs the grant `tokens` for it, grants only what it was granted itself, and takes along what it
          *     issued when it is revoked.
@@ -4155,6 +4155,8 @@ export interface components {
             label?: string;
             /** @description What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who). */
             grants?: components["schemas"]["Grant"][];
+            /** @description Whose own it is to be: it opens what is this user's in the app and nothing else, and has no grants. It goes when everything of theirs is erased. */
+            userId?: string | null;
         };
         /** @description A new token; its text is shown this once and kept nowhere. */
         IssuedToken: {
@@ -4163,6 +4165,8 @@ export interface components {
             label: string;
             /** @description What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who). */
             grants: components["schemas"]["Grant"][];
+            /** @description Whose own it is; null: the app's. */
+            userId: string | null;
             /** @description The token that issued it, with which it is revoked; null: an admin did. */
             parentId: string | null;
             /** Format: date-time */
@@ -5481,6 +5485,8 @@ export interface components {
             label: string;
             /** @description What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who). */
             grants: components["schemas"]["Grant"][];
+            /** @description Whose own it is; null: the app's. */
+            userId: string | null;
             /** @description The token that issued it, with which it is revoked; null: an admin did. */
             parentId: string | null;
             /** Format: date-time */
@@ -5498,6 +5504,8 @@ export interface components {
             name: string;
             /** @description The only app it opens; null: all of them. */
             appId: string | null;
+            /** @description Whose own it is: it opens what is theirs in the app; null: nobody's. */
+            userId: string | null;
             /** @description all, or read. */
             rights: components["schemas"]["Rights"];
             /** @description What it may do beside working with data: issue and revoke tokens, uninstall the app, change who answers. An admin's that may do all has them all. */

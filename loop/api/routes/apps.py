@@ -16,15 +16,15 @@ from sqlalchemy.orm import Session
 from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, PageOf50, Reads, SearchInQuery, UserInPath, Writes, as_write
 from loop.api.erasures import Erased, Receipt, ReceiptList, Uninstalled
-from loop.api.policy import OF_ADMIN, OF_APP, policy, under
+from loop.api.policy import OF_ADMIN, OF_APP, Whose, policy, under
 from loop.api.schema import AppId, Flag, From, NamedUser, RequestModel, ResponseModel, Success, Units
 from loop.api.writes import WriteResult
 from shared.apps import queries
 from shared.apps.models import AnsweredBy, App, Erasure, Grant, Token
 from shared.apps.queries import AppChange, get_app, get_installed_app, lock_app, set_time_zone
-from shared.base.errors import NotFound
+from shared.base.errors import Invalid, NotFound
 from shared.base.subjects import Subject
-from shared.contracts.values import JsonObject, TimeZone
+from shared.contracts.values import JsonObject, TimeZone, UserId
 from shared.conversations.answers import hide_all, look_again, show_all
 from shared.conversations.queries import count_conversations
 from shared.energy.budget import to_micro, to_units
@@ -119,6 +119,9 @@ class AppDetails(AppAnswer):
         return cls.from_row(app, **_computed(app), **counts, loop_answers=answers)
 
 
+_OF_THE_APP_ALONE: dict[str, object] = {"config": {}, "hourly_budget": None, "daily_budget": None}
+
+
 def _computed(app: App) -> dict[str, object]:
     return {
         "installed": app.uninstalled_at is None,
@@ -144,6 +147,11 @@ class IssueToken(RequestModel):
 
     label: Annotated[str, Field(max_length=200)] = ""
     grants: Annotated[list[Grant], Field(max_length=len(Grant), description=_GRANTS)] = Field(default_factory=list)
+    user_id: UserId | None = Field(
+        None,
+        description="Whose own it is to be: it opens what is this user's in the app and nothing else, and has no "
+        "grants. It goes when everything of theirs is erased.",
+    )
 
 
 class TokenAnswer(ResponseModel):
@@ -153,6 +161,7 @@ class TokenAnswer(ResponseModel):
     app_id: str
     label: str
     grants: list[Grant] = Field(description=_GRANTS)
+    user_id: str | None = Field(description="Whose own it is; null: the app's.")
     parent_id: str | None = Field(description="The token that issued it, with which it is revoked; null: an admin did.")
     created_at: datetime
     revoked_at: datetime | None
@@ -205,12 +214,15 @@ def list_apps(ctx: Reads, page: PageOf50, search: SearchInQuery = None) -> AppLi
 
 
 @router.get("/{appId}", summary="Show an app")
+@policy(OF_APP, whose=Whose.BY_ROUTE)
 def show_app(ctx: Reads, app_id: AppInPath) -> AppDetails:
-    """Show an app and how much it holds."""
+    """Show an app and how much it holds; by a user's own token how much of theirs, without config and budgets."""
+    own = ctx.caller.user_id
     with ctx.read() as session:
-        app, conversations = queries.get_app(session, app_id), count_conversations(session, app_id)
-        thinks = ctx.loop.settings.thinks
-        return AppDetails.counted(app, count_standing(session, app_id), conversations, thinks=thinks)
+        app, conversations = queries.get_app(session, app_id), count_conversations(session, app_id, own)
+        memories, thinks = count_standing(session, app_id, own), ctx.loop.settings.thinks
+        found = AppDetails.counted(app, memories, conversations, thinks=thinks)
+    return found if own is None else found.model_copy(update=_OF_THE_APP_ALONE)
 
 
 @router.patch("/{appId}", response_model=AppAnswer, summary="Change an app")
@@ -298,16 +310,19 @@ def _without_memories(erasure: Erasure) -> Uninstalled:
 
 @router.post("/{appId}/tokens", status_code=201, response_model=IssuedToken, summary="Issue a token")
 def issue_token(ctx: Writes, app_id: AppInPath, body: IssueToken | None = None) -> Response:
-    """Make a token that opens this app alone. It is shown this once.
+    """Make a token that opens this app alone, or what one of its users has in it. It is shown this once.
 
     An app's token needs the grant `tokens` for it, grants only what it was granted itself, and takes along what it
     issued when it is revoked.
     """
     ctx.require_grant(Grant.TOKENS, "issue tokens")
     request = body or IssueToken()
+    if request.user_id is not None and request.grants:
+        raise Invalid("grants: a user's own token has none; leave out grants, or userId.")
 
     def work(session: Session) -> WriteResult:
-        token, secret = queries.issue_token(session, app_id, request.label, ctx.now(), ctx.caller, request.grants)
+        whose = request.grants, request.user_id
+        token, secret = queries.issue_token(session, app_id, request.label, ctx.now(), ctx.caller, *whose)
         shown = TokenAnswer.of(token).model_dump()
         return WriteResult(IssuedToken(**shown, token=secret), 201, about=app_id, kept=IssuedToken(**shown, token=None))
 
@@ -396,6 +411,7 @@ def list_users(ctx: Reads, page: PageOf50, app_id: AppInPath, search: SearchInQu
 
 
 @users_router.get("/{userId}", summary="Show a user")
+@policy(OF_APP, whose=Whose.IN_PATH)
 def show_user(ctx: Reads, app_id: AppInPath, user_id: UserInPath) -> UserAnswer:
     """Show how much an app holds of a user; of one of whom it holds nothing there is nothing to show."""
     with ctx.read() as session:
@@ -406,6 +422,7 @@ def show_user(ctx: Reads, app_id: AppInPath, user_id: UserInPath) -> UserAnswer:
 
 
 @users_router.patch("/{userId}", response_model=UserAnswer, summary="Change what is set for a user")
+@policy(OF_APP, whose=Whose.IN_PATH)
 @as_write
 def change_user(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInPath, body: ChangeUser) -> WriteResult:
     """Set a user's time zone, or take it back with null. They need not have said anything yet."""
@@ -418,6 +435,7 @@ def change_user(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserI
 
 
 @users_router.delete("/{userId}/data", response_model=Erased, summary="Erase everything of a user")
+@policy(OF_APP, whose=Whose.IN_PATH)
 @as_write
 def erase_user_data(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInPath) -> WriteResult:
     """Erase everything an app ever held of one user, in every store, and stop what is being thought about them."""

@@ -23,13 +23,13 @@ from loop.api.dependencies import (
 )
 from loop.api.erasures import Erased
 from loop.api.errors import TOO_LARGE
-from loop.api.policy import OF_APP, under
+from loop.api.policy import OF_APP, Whose, policy, under
 from loop.api.routes.apps import units_or_none
 from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import MANY, ONE, From, RequestModel, ResponseModel, Tokens, Units
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, hold_off_erasure, lock_app
-from shared.base.errors import Conflict, Limit
+from shared.base.errors import Conflict, Denied, Limit
 from shared.contracts.values import Id, JsonObject, LocalMoment, TimeZone, UserId, UserOrNobody
 from shared.conversations import extraction, lifecycle, queries
 from shared.conversations.chat_message import ChatMessage, as_sent, role_of, size_of, text_of
@@ -231,6 +231,7 @@ router = APIRouter(prefix="/apps/{appId}/conversations", tags=["Conversations"],
 
 
 @router.post("", status_code=201, response_model=ConversationDetails, summary="Open a conversation")
+@policy(OF_APP, whose=Whose.BY_ROUTE)
 @as_write
 def start_conversation(
     ctx: Writes, session: Session, app_id: AppInPath, body: StartConversation | None = None
@@ -238,17 +239,19 @@ def start_conversation(
     """Open a conversation; without an id it is given one."""
     body = body or StartConversation()
     budget = None if body.energy_budget is None else to_micro(body.energy_budget)
+    user_id = ctx.user_meant(body.user_id)
     new = NewConversation(
-        body.conversation_id, body.user_id, budget, body.metadata, body.end_after_minutes, body.time_zone, body.memory
+        body.conversation_id, user_id, budget, body.metadata, body.end_after_minutes, body.time_zone, body.memory
     )
     # First: an erasure of the app or the user has to wait for this, or this for it.
-    hold_off_erasure(session, app_id, body.user_id)
+    hold_off_erasure(session, app_id, user_id)
     get_installed_app(session, app_id)
     conversation = lifecycle.start(session, app_id, new, ctx.now())
     return WriteResult(ConversationDetails.costing(conversation, 0, [], ctx.now()), 201, about=app_id)
 
 
 @router.get("", summary="List conversations")
+@policy(OF_APP, whose=Whose.IN_QUERY)
 def list_conversations(
     ctx: Reads,
     page: PageOf50,
@@ -268,6 +271,7 @@ def list_conversations(
 
 
 @router.get("/{conversationId}", summary="Show a conversation")
+@policy(OF_APP, whose=Whose.IN_PATH)
 def show_conversation(ctx: Reads, app_id: AppInPath, conversation_id: ConversationInPath) -> ConversationDetails:
     """Show where a conversation stands, what it has cost and what it gave rise to."""
     with ctx.read() as session:
@@ -280,6 +284,7 @@ def show_conversation(ctx: Reads, app_id: AppInPath, conversation_id: Conversati
 
 
 @router.patch("/{conversationId}", response_model=ConversationAnswer, summary="Change a conversation")
+@policy(OF_APP, whose=Whose.IN_PATH)
 @as_write
 def change_conversation(
     ctx: Writes, session: Session, app_id: AppInPath, conversation_id: ConversationInPath, body: ChangeConversation
@@ -297,9 +302,12 @@ def change_conversation(
 
 
 @router.post("/{conversationId}/messages", status_code=202, response_model=StoredMessages, summary="Add messages")
+@policy(OF_APP, whose=Whose.IN_PATH)
 def add_messages(ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: AddedMessages) -> Response:
     """Add one message, or several in order. A messageId that is already there is not added again."""
     messages = body.messages if isinstance(body, AddMessages) else [body]
+    if ctx.caller.user_id is not None and any(message.role != "user" for message in messages):
+        raise Denied(f"This token is {ctx.caller.user_id}'s own: it adds what they say, with the role user.")
     limit = ctx.loop.settings.max_message_chars
     # Before the transaction: to weigh a thousand messages takes its time, and no writer waits for it here.
     for position, message in enumerate(messages):
@@ -329,6 +337,7 @@ def add_messages(ctx: Writes, app_id: AppInPath, conversation_id: ConversationIn
 
 
 @router.get("/{conversationId}/messages", summary="List messages")
+@policy(OF_APP, whose=Whose.IN_PATH)
 def list_messages(
     ctx: Reads,
     app_id: AppInPath,
@@ -354,6 +363,7 @@ def list_messages(
 
 
 @router.post("/{conversationId}/end", status_code=202, response_model=EndedConversation, summary="End a conversation")
+@policy(OF_APP, whose=Whose.IN_PATH)
 @as_write
 def end_conversation(
     ctx: Writes,
@@ -408,6 +418,7 @@ def snooze_conversation(
 
 
 @router.delete("/{conversationId}", response_model=Erased, operation_id="eraseConversation", summary="Erase one")
+@policy(OF_APP, whose=Whose.IN_PATH)
 @as_write
 def erase_one_conversation(
     ctx: Writes, session: Session, app_id: AppInPath, conversation_id: ConversationInPath

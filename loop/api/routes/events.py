@@ -13,12 +13,13 @@ from starlette.concurrency import run_in_threadpool
 from loop.api.dependencies import AppInPath, LimitInQuery, Reads, RequestContext
 from loop.api.errors import ErrorAnswer
 from loop.api.event_stream import LOOK_SECONDS, EventStream, EventSubscription, Pace, Page, Reading, follow
-from loop.api.policy import OF_ADMIN, OF_APP, Trait, policy, under
+from loop.api.policy import OF_ADMIN, OF_APP, Trait, Whose, policy, under
 from loop.api.schema import ResponseModel
 from loop.streams import EnergyNews, Listener
 from shared.apps.queries import get_installed_app
 from shared.base.errors import Invalid
 from shared.contracts.values import LARGEST_INTEGER, EventKind, Id
+from shared.conversations.queries import ids_of
 from shared.event_payloads import EventPayload
 from shared.events.queries import EventFilter
 
@@ -72,7 +73,7 @@ Readers = Annotated[Reading, Depends(_reading)]
 
 
 @router.get("/apps/{appId}/stream", response_class=Response, responses=_STREAM, summary="Follow an app's events")
-@policy(OF_APP, Trait.WAITS)
+@policy(OF_APP, Trait.WAITS, whose=Whose.BY_ROUTE)
 async def follow_app(
     request: Request,
     ctx: Reads,
@@ -88,7 +89,7 @@ async def follow_app(
     Each event has its position as `id`, its kind as `event`, and as `data` a JSON object with position, kind, appId,
     conversationId, subject, details, at and, for kinds about a text, content. An event `gap` says what was lost to age.
     """
-    event_filter = EventFilter(app_id, _kinds(kinds), conversation_id)
+    event_filter = _filter(ctx, app_id, kinds, conversation_id)
     # Before the stream is opened: its status cannot be changed once it has begun.
     await run_in_threadpool(_refuse_uninstalled, ctx, app_id)
     return await _stream(request, ctx, reading, event_filter, _start(after, last_event_id))
@@ -110,7 +111,7 @@ async def follow_all(
 
 
 @router.get("/apps/{appId}/events", response_model=EventList, responses=_TOO_MANY, summary="Wait for an app's events")
-@policy(OF_APP, Trait.WAITS)
+@policy(OF_APP, Trait.WAITS, whose=Whose.BY_ROUTE)
 async def poll_events(
     request: Request,
     ctx: Reads,
@@ -123,7 +124,7 @@ async def poll_events(
     limit: LimitInQuery = 100,
 ) -> Response:
     """List an app's events after a position; when there are none, wait for one. Without `after`: from now on."""
-    subscription = EventSubscription(ctx.loop, ctx.caller, EventFilter(app_id, _kinds(kinds), conversation_id))
+    subscription = EventSubscription(ctx.loop, ctx.caller, _filter(ctx, app_id, kinds, conversation_id))
     await run_in_threadpool(_refuse_uninstalled, ctx, app_id)
     # Before the first look, or what happens in between would wake nobody.
     listener = ctx.loop.hub.listen()
@@ -165,6 +166,11 @@ async def _stream(
     listener = ctx.loop.hub.listen()
     pace = Pace(ctx.loop.settings.stream_heartbeat_seconds, with_energy)
     return EventStream(follow(subscription, reading, ctx.loop.hub, listener, start, pace), listener)
+
+
+def _filter(ctx: RequestContext, app_id: str, kinds: str | None, conversation_id: str | None) -> EventFilter:
+    own = ctx.caller.user_id
+    return EventFilter(app_id, _kinds(kinds), conversation_id, None if own is None else ids_of(app_id, own))
 
 
 def _start(after: int | None, last_event_id: str | None) -> int | None:

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, PageOf50, PageOf200, Reads, RequestContext, UserInQuery, Writes, as_write
 from loop.api.erasures import Receipt
-from loop.api.policy import OF_APP, under
+from loop.api.policy import OF_APP, Whose, policy, under
 from loop.api.schema import Flag, From, NamedUser, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.models import Erasure
@@ -209,6 +209,7 @@ _FACTS = "facts"
 
 
 @router.get("", response_model=FactList, summary="List facts")
+@policy(OF_APP, whose=Whose.IN_QUERY)
 def list_facts(
     ctx: Reads,
     page: PageOf200,
@@ -239,9 +240,10 @@ def list_facts(
     responses={200: {"model": WrittenFact, "description": "It was known already and has one source more."}},
     summary="Write a fact by hand",
 )
+@policy(OF_APP, whose=Whose.BY_ROUTE)
 def write_fact(ctx: Writes, app_id: AppInPath, body: WriteFact) -> Response:
     """Write a fact by hand. One that says the same already is said again instead, and answered with 200."""
-    subject, statement = subject_of(app_id, body.user_id), _statement(body.fact)
+    subject, statement = subject_of(app_id, ctx.user_meant(body.user_id)), _statement(body.fact)
 
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
@@ -256,6 +258,7 @@ def write_fact(ctx: Writes, app_id: AppInPath, body: WriteFact) -> Response:
 
 
 @router.delete("", response_model=ClearedFacts, operation_id="clearFacts", summary="Clear all facts")
+@policy(OF_APP, whose=Whose.IN_QUERY)
 @as_write
 def clear_all_facts(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInQuery = None) -> WriteResult:
     """Delete all facts, or all of one user's. For some seconds that can be taken back; then they are erased.
@@ -278,6 +281,7 @@ def clear_all_facts(ctx: Writes, session: Session, app_id: AppInPath, user_id: U
 
 
 @router.post("/undo", response_model=RestoredFacts, summary="Take back clearing all facts")
+@policy(OF_APP, whose=Whose.IN_QUERY)
 @as_write
 def undo_clearing_facts(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInQuery = None) -> WriteResult:
     """Bring back everything the last clear of the app's facts, or of that user's, deleted, as it was."""
@@ -287,10 +291,13 @@ def undo_clearing_facts(ctx: Writes, session: Session, app_id: AppInPath, user_i
 
 
 @router.post("/bulk", response_model=ChangedFacts, summary="Change many facts")
+@policy(OF_APP, whose=Whose.BY_ROUTE)
 @as_write
 def change_facts(ctx: Writes, session: Session, app_id: AppInPath, body: ChangeFacts) -> WriteResult:
     """Delete, move, pin or unpin many facts, all or none."""
     lock_app(session, app_id)
+    for fact_id in body.ids:
+        ctx.require_own(session, {"factId": fact_id})
     facts = [queries.get_standing(session, app_id, fact_id) for fact_id in body.ids]
     untils = [_change(ctx, session, fact, body) for fact in facts]
     deleted = body.action is BulkAction.DELETE
@@ -318,6 +325,7 @@ def _change(ctx: RequestContext, session: Session, fact: Fact, body: ChangeFacts
 
 
 @router.get("/changes", summary="List what happened to an app's facts")
+@policy(OF_APP, whose=Whose.IN_QUERY)
 def list_fact_changes(ctx: Reads, page: PageOf50, app_id: AppInPath, user_id: UserInQuery = None) -> FactChangeList:
     """List every change to facts, newest first: which went, why, and by whom."""
     with ctx.read() as session:
@@ -329,6 +337,7 @@ def list_fact_changes(ctx: Reads, page: PageOf50, app_id: AppInPath, user_id: Us
 
 
 @router.get("/{factId}", summary="Show a fact")
+@policy(OF_APP, whose=Whose.IN_PATH)
 def show_fact(ctx: Reads, app_id: AppInPath, fact_id: FactInPath) -> FactAnswer:
     """Show one fact, whether it stands, was replaced, or was deleted a moment ago."""
     with ctx.read() as session:
@@ -336,6 +345,7 @@ def show_fact(ctx: Reads, app_id: AppInPath, fact_id: FactInPath) -> FactAnswer:
 
 
 @router.patch("/{factId}", response_model=ChangedFact, summary="Change a fact")
+@policy(OF_APP, whose=Whose.IN_PATH)
 def edit_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath, body: EditFact) -> Response:
     """Change a fact by hand; what it was stays in its history."""
     statement = None if body.fact is None else _statement(body.fact)
@@ -357,6 +367,7 @@ def edit_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath, body: EditFac
 
 
 @router.delete("/{factId}", response_model=DeletedFact, summary="Delete a fact")
+@policy(OF_APP, whose=Whose.IN_PATH)
 @as_write
 def delete_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactInPath) -> WriteResult:
     """Delete a fact. For a while that can be taken back; then it is gone with the text of its history."""
@@ -367,6 +378,7 @@ def delete_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactI
 
 
 @router.post("/{factId}/pin", response_model=ChangedFact, summary="Pin a fact")
+@policy(OF_APP, whose=Whose.IN_PATH)
 @as_write
 def pin_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactInPath) -> WriteResult:
     """Exempt a fact from eviction and expiry; at most ten of a user are."""
@@ -375,6 +387,7 @@ def pin_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactInPa
 
 
 @router.post("/{factId}/unpin", response_model=ChangedFact, summary="Unpin a fact")
+@policy(OF_APP, whose=Whose.IN_PATH)
 @as_write
 def unpin_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactInPath) -> WriteResult:
     """Let a fact be evicted and expire again."""
@@ -383,6 +396,7 @@ def unpin_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactIn
 
 
 @router.post("/{factId}/undo", response_model=ChangedFact, summary="Take back a deletion")
+@policy(OF_APP, whose=Whose.IN_PATH)
 @as_write
 def undo_deleting_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactInPath) -> WriteResult:
     """Bring back a fact that was deleted a moment ago."""
@@ -392,6 +406,7 @@ def undo_deleting_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id
 
 
 @router.get("/{factId}/history", summary="Show a fact's history")
+@policy(OF_APP, whose=Whose.IN_PATH)
 def show_fact_history(ctx: Reads, page: PageOf200, app_id: AppInPath, fact_id: FactInPath) -> FactChangeList:
     """Show everything that happened to a fact, oldest first, whether it still stands or not."""
     with ctx.read() as session:

@@ -27,7 +27,7 @@ from loop.api.dependencies import (
     as_write,
 )
 from loop.api.erasures import PurgedMemories
-from loop.api.policy import OF_APP, under
+from loop.api.policy import OF_APP, Whose, policy, under
 from loop.api.schema import From, PartialModel, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
@@ -155,6 +155,7 @@ router = APIRouter(prefix="/apps/{appId}/memories", tags=["Memories"], route_cla
 
 
 @router.get("", response_model=MemoryList, summary="List memories")
+@policy(OF_APP, whose=Whose.IN_QUERY)
 def list_memories(ctx: Reads, page: PageOf200, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
     """List the memories of an app, or of one of its users, last updated first. Costs no energy."""
     with ctx.read() as session:
@@ -170,16 +171,18 @@ def list_memories(ctx: Reads, page: PageOf200, app_id: AppInPath, user_id: UserI
 
 
 @router.post("", status_code=201, response_model=WrittenMemory, summary="Write a memory by hand")
+@policy(OF_APP, whose=Whose.BY_ROUTE)
 def write_memory(ctx: Writes, app_id: AppInPath, body: WriteMemory) -> Response:
     """Write a memory by hand. At the cap the least important that is not pinned goes for it; the answer says which."""
     # The text is judged with no transaction open: what is refused by itself waits for no writer.
+    user_id = ctx.user_meant(body.user_id)
     columns = body.model_dump(exclude={"user_id"}) | {"content": _content(ctx, body.content)}
 
     def work(session: Session) -> WriteResult:
         epoch = lock_app(session, app_id).purge_epoch
         get_installed_app(session, app_id)
         new = NewMemory(**columns, agent=BY_HAND, epoch=epoch)
-        subject, cap = subject_of(app_id, body.user_id), ctx.loop.settings.memory_cap
+        subject, cap = subject_of(app_id, user_id), ctx.loop.settings.memory_cap
         inserted = insert_memory(session, subject, new, ctx.cause("written by hand"), cap, rule=least_goes)
         memory = _inserted_memory(session, app_id, inserted)
         written = WrittenMemory(**dict(_answer(session, memory)), made_room=_evictions_of(inserted.evictions))
@@ -189,6 +192,7 @@ def write_memory(ctx: Writes, app_id: AppInPath, body: WriteMemory) -> Response:
 
 
 @router.delete("", response_model=PurgedMemories, operation_id="purgeMemories", summary="Purge all memories")
+@policy(OF_APP, whose=Whose.IN_QUERY)
 @as_write
 def purge_all(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInQuery = None) -> WriteResult:
     """Remove all memories of an app, or of one user, with the text of their history, and stop memory work that was
@@ -198,6 +202,7 @@ def purge_all(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInQ
 
 
 @router.get("/changes", summary="List what happened to an app's memories")
+@policy(OF_APP, whose=Whose.IN_QUERY)
 def list_memory_changes(ctx: Reads, page: PageOf50, app_id: AppInPath, user_id: UserInQuery = None) -> ChangeList:
     """List every change to the memories of an app, or of one user, newest first: which went, why, and by whom."""
     with ctx.read() as session:
@@ -209,6 +214,7 @@ def list_memory_changes(ctx: Reads, page: PageOf50, app_id: AppInPath, user_id: 
 
 
 @router.get("/{memoryId}", summary="Show a memory")
+@policy(OF_APP, whose=Whose.IN_PATH)
 def show_memory(ctx: Reads, app_id: AppInPath, memory_id: MemoryInPath) -> MemoryAnswer:
     """Show one memory."""
     with ctx.read() as session:
@@ -216,6 +222,7 @@ def show_memory(ctx: Reads, app_id: AppInPath, memory_id: MemoryInPath) -> Memor
 
 
 @router.patch("/{memoryId}", response_model=EditedMemory, summary="Change a memory")
+@policy(OF_APP, whose=Whose.IN_PATH)
 def edit_memory(ctx: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: EditMemory) -> Response:
     """Change a memory by hand; what it was stays in its history."""
     columns = body.given()
@@ -237,6 +244,7 @@ def edit_memory(ctx: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: E
 
 
 @router.delete("/{memoryId}", response_model=DeletedMemory, summary="Delete a memory")
+@policy(OF_APP, whose=Whose.IN_PATH)
 @as_write
 def delete_memory(
     ctx: Writes,
@@ -259,6 +267,7 @@ def delete_memory(
 
 
 @router.get("/{memoryId}/history", summary="Show a memory's history")
+@policy(OF_APP, whose=Whose.IN_PATH)
 def show_memory_history(ctx: Reads, page: PageOf200, app_id: AppInPath, memory_id: MemoryInPath) -> ChangeList:
     """Show everything that happened to a memory, oldest first, whether it still stands or not."""
     with ctx.read() as session:
@@ -268,6 +277,7 @@ def show_memory_history(ctx: Reads, page: PageOf200, app_id: AppInPath, memory_i
 
 
 @router.post("/{memoryId}/restore", response_model=RestoredMemory, summary="Take back a change")
+@policy(OF_APP, whose=Whose.IN_PATH)
 @as_write
 def restore_memory(
     ctx: Writes, session: Session, app_id: AppInPath, memory_id: MemoryInPath, body: RestoreMemory | None = None

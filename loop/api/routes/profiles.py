@@ -15,7 +15,7 @@ from loop.api import erasures
 from loop.api.dependencies import AppInPath, PageOf50, Reads, Writes, as_write
 from loop.api.erasures import Erased, Receipt
 from loop.api.errors import opens_only
-from loop.api.policy import OF_APP, OF_APP_IN_QUERY, OF_TOKEN, policy, under
+from loop.api.policy import OF_APP, OF_APP_IN_QUERY, OF_TOKEN, Whose, policy, under
 from loop.api.schema import APP_ID_PATTERN, AppId, Flag, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.models import Scope
@@ -133,7 +133,7 @@ def _named(body: bytes) -> object:
 
 
 @router.get("/api/memory/consent", summary="Show a consent", dependencies=[Depends(_only_their_own)])
-@policy(OF_APP_IN_QUERY)
+@policy(OF_APP_IN_QUERY, whose=Whose.IN_QUERY)
 def show_consent(
     ctx: Reads, app_id: Annotated[str, Query(alias="appId", pattern=APP_ID_PATTERN)], user_id: UserInQuery = ""
 ) -> ConsentAnswer:
@@ -149,10 +149,10 @@ def show_consent(
     summary="Give or take back a consent",
     dependencies=[Depends(_only_their_own)],
 )
-@policy(OF_TOKEN)
+@policy(OF_TOKEN, whose=Whose.BY_ROUTE)
 def change_consent(ctx: Writes, body: ChangeConsent) -> Response:
     """Say whether a user agrees to having a profile. Taking consent back erases the profile at once."""
-    app_id, user_id = body.app_id, body.user_id
+    app_id, user_id = body.app_id, ctx.user_meant(body.user_id) or ""
 
     def give(session: Session) -> WriteResult:
         lock_app(session, app_id)
@@ -177,6 +177,7 @@ def change_consent(ctx: Writes, body: ChangeConsent) -> Response:
 
 
 @router.get("/apps/{appId}/profile", summary="Show a profile")
+@policy(OF_APP, whose=Whose.IN_QUERY)
 def show_profile(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = "") -> ProfileAnswer:
     """Show a user's profile; without their consent there is none."""
     with ctx.read() as session:
@@ -185,6 +186,7 @@ def show_profile(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = "") -> Pr
 
 
 @router.put("/apps/{appId}/profile", response_model=ProfileAnswer, summary="Write a profile")
+@policy(OF_APP, whose=Whose.IN_QUERY)
 @as_write
 def write_profile(
     ctx: Writes, session: Session, app_id: AppInPath, body: WriteProfile, user_id: UserInQuery = ""
@@ -197,6 +199,7 @@ def write_profile(
 
 
 @router.delete("/apps/{appId}/profile", response_model=Erased, operation_id="eraseProfile", summary="Erase a profile")
+@policy(OF_APP, whose=Whose.IN_QUERY)
 @as_write
 def erase_one_profile(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInQuery = "") -> WriteResult:
     """Erase a user's profile; their consent stays as it is."""
@@ -204,6 +207,7 @@ def erase_one_profile(ctx: Writes, session: Session, app_id: AppInPath, user_id:
 
 
 @router.get("/apps/{appId}/profile/audit", summary="Show what became of profiles")
+@policy(OF_APP, whose=Whose.IN_QUERY)
 def list_profile_changes(
     ctx: Reads,
     page: PageOf50,

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, StrictInt, create_model
 from sqlalchemy.orm import Session
 
 from loop.api.dependencies import AppInPath, Reads, RequestContext, Writes, as_write
-from loop.api.policy import OF_ADMIN, OF_APP, Trait, policy, under
+from loop.api.policy import OF_ADMIN, OF_APP, Trait, Whose, policy, under
 from loop.api.schema import Flag, From, RequestModel, ResponseModel
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
@@ -156,18 +156,19 @@ router = APIRouter(prefix="/apps/{appId}", tags=["Search"], route_class=under(OF
 
 
 @router.post("/search", response_model=SearchAnswer, summary="Search old messages")
-@policy(OF_APP, Trait.COSTLY, Trait.READS)
+@policy(OF_APP, Trait.COSTLY, Trait.READS, whose=Whose.BY_ROUTE)
 def search_messages(ctx: Reads, app_id: AppInPath, body: AskSearch) -> Response:
     """Find messages, and passages of long ones, by their words and their meaning; never any of another app.
 
     Where neither a user nor a conversation is named, all of the app's are searched, and each result says whose it is.
     """
+    user_id = ctx.user_meant(body.user_id, body.conversation_id)
     request = SearchRequest(
         text=body.query,
         limit=body.limit,
         conversation_id=body.conversation_id,
-        user_id=body.user_id or None,
-        all_users=body.user_id is None,
+        user_id=user_id or None,
+        all_users=user_id is None,
         filters=body.filters.as_filters(),
     )
     finder = ctx.loop.searching.finder

@@ -10,7 +10,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api.dependencies import AppInPath, ConversationInPath, PageOf50, Reads, RequestContext, Writes, as_write
-from loop.api.policy import OF_APP, under
+from loop.api.policy import OF_APP, Whose, policy, under
 from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import ResponseModel
 from loop.api.writes import WriteResult
@@ -55,6 +55,7 @@ router = APIRouter(
 
 
 @router.get("", summary="List summaries")
+@policy(OF_APP, whose=Whose.IN_PATH)
 def list_summaries(ctx: Reads, page: PageOf50, app_id: AppInPath, conversation_id: ConversationInPath) -> SummaryList:
     """List a conversation's summaries, newest first. Costs no energy."""
     with ctx.read() as session:
@@ -70,6 +71,7 @@ def list_summaries(ctx: Reads, page: PageOf50, app_id: AppInPath, conversation_i
 
 
 @router.post("", status_code=202, response_model=RequestedJob, summary="Summarise now")
+@policy(OF_APP, whose=Whose.IN_PATH)
 @as_write
 def make_summary(ctx: Writes, session: Session, app_id: AppInPath, conversation_id: ConversationInPath) -> WriteResult:
     """Ask for a summary of what was said since the last; while one is under way, answer its job."""

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from loop.api.dependencies import LoopNow, Reads, Writes
 from loop.api.health import Live, Ready, look
-from loop.api.policy import OF_ADMIN, OF_ANYBODY, OF_SCRAPER, OF_TOKEN, Trait, policy, under
+from loop.api.policy import OF_ADMIN, OF_ANYBODY, OF_SCRAPER, OF_TOKEN, Trait, Whose, policy, under
 from loop.api.schema import ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from loop.gauges import StateGauges
@@ -97,6 +97,7 @@ class TokenRights(ResponseModel):
 
     name: str = Field(description="Recorded with every change: admin, reader, or token: and its id.")
     app_id: str | None = Field(description="The only app it opens; null: all of them.")
+    user_id: str | None = Field(description="Whose own it is: it opens what is theirs in the app; null: nobody's.")
     rights: Rights = Field(description="all, or read.")
     grants: list[Grant] = Field(
         description="What it may do beside working with data: issue and revoke tokens, uninstall the app, change who "
@@ -135,15 +136,15 @@ _APPS_SHOWN = 10
 
 
 @router.get("/token", tags=["Apps"], summary="Show what your token opens")
-@policy(OF_TOKEN)
+@policy(OF_TOKEN, whose=Whose.BY_ROUTE)
 def show_token(ctx: Reads) -> TokenRights:
     """Show what the token of this request opens."""
     granted = [grant for grant in Grant if ctx.caller.has(grant) and ctx.caller.rights is Rights.ALL]
-    return TokenRights(name=ctx.caller.name, app_id=ctx.caller.app_id, rights=ctx.caller.rights, grants=granted)
+    return TokenRights.from_row(ctx.caller, grants=granted)
 
 
 @router.post("/logins", status_code=201, response_model=LoginMade, tags=["Apps"], summary="Log in")
-@policy(OF_TOKEN, Trait.READS)
+@policy(OF_TOKEN, Trait.READS, whose=Whose.BY_ROUTE)
 def make_login(ctx: Writes, request: Request) -> Response:
     """Make a login: a secret that is sent like the token of this request, and opens the same for as long as that does.
 
@@ -160,7 +161,7 @@ def make_login(ctx: Writes, request: Request) -> Response:
 
 
 @router.delete("/logins", response_model=Success, tags=["Apps"], summary="Log out")
-@policy(OF_TOKEN, Trait.READS)
+@policy(OF_TOKEN, Trait.READS, whose=Whose.BY_ROUTE)
 def end_login(ctx: Writes, request: Request) -> Response:
     """End the login that this request was sent with."""
     digest: str = request.state.token_digest

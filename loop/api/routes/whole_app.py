@@ -30,7 +30,7 @@ from loop.api.dependencies import (
     as_write,
 )
 from loop.api.erasures import Erased
-from loop.api.policy import OF_APP, OF_APP_IN_QUERY, Trait, policy, under
+from loop.api.policy import OF_APP, OF_APP_IN_QUERY, Trait, Whose, policy, under
 from loop.api.routes.apps import units_or_none
 from loop.api.routes.conversations import SentMessage
 from loop.api.routes.projects import shown
@@ -170,7 +170,7 @@ router = APIRouter(prefix="/apps/{appId}", route_class=under(OF_APP))
 
 
 @router.post("/context", response_model=ContextAnswer, tags=["Context"], summary="Compose a context")
-@policy(OF_APP, Trait.COSTLY, Trait.READS)
+@policy(OF_APP, Trait.COSTLY, Trait.READS, whose=Whose.BY_ROUTE)
 def compose_context(ctx: Reads, app_id: AppInPath, body: AskContext | None = None) -> Response:
     """Compose the messages to send to a model: what was said, and what is recalled beside it, as fits.
 
@@ -190,7 +190,7 @@ def _context_request(ctx: RequestContext, body: AskContext) -> ContextRequest:
         is_capped=body.token_budget is not None,
         messages=messages,
         conversation_id=body.conversation_id,
-        user_id=body.user_id,
+        user_id=ctx.user_meant(body.user_id, body.conversation_id),
         pending_message=body.message,
         model=body.model,
         context_window=body.context_window,
@@ -227,7 +227,7 @@ def erase_app_data(ctx: Writes, session: Session, app_id: AppInPath) -> WriteRes
 
 
 @router.get("/export", response_model=Archive, operation_id="exportApp", tags=["Archives"], summary="Export an app")
-@policy(OF_APP, Trait.COSTLY)
+@policy(OF_APP, Trait.COSTLY, whose=Whose.IN_QUERY)
 def export_document(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
     """Take an app out as one JSON document, or what it holds of one user."""
     with ctx.read() as session:
