@@ -2,8 +2,8 @@
 
 The table of words stays in the file of weights, which onnxruntime maps into memory. The matrices are brought to 8 bits
 when a process first needs them, in a tenth of a second, so nothing has to be stored or kept up to date. A question's
-vector then takes less than half the time, and has a cosine of 0.999 with what the whole numbers give. Imported only where the
-optional packages are installed.
+vector then takes less than half the time, and has a cosine of 0.999 with what the whole numbers give. Imported only
+where the optional packages are installed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
