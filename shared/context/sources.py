@@ -37,6 +37,7 @@ from shared.text.material import without_material
 from shared.text.repetition import LEFT_OUT
 from shared.text.sentences import without_planted, without_secrets
 from shared.text.small_talk import is_small_talk
+from shared.text.withdrawn import withdrawn
 
 MOST_HITS = 40
 """So many earlier messages are looked for; few of them fit."""
@@ -276,11 +277,12 @@ class EarlierMessages:
         content = hit.content
         if hit.role == _USER:
             # Nor is an order to whoever reads along carried from one talk into another, whoever typed it.
-            content = without_planted(self._own_words(hit)).strip()
+            content = without_planted(self._kept_words(hit)).strip()
         return without_secrets(content, LEFT_OUT)
 
-    def _own_words(self, hit: SearchHit) -> str:
-        own = without_material(self.whole.get(hit.doc_id, hit.content))
+    def _kept_words(self, hit: SearchHit) -> str:
+        # What somebody asks not to be remembered is not brought up in another talk either.
+        own, _ = withdrawn(without_material(self.whole.get(hit.doc_id, hit.content)))
         if not hit.key[1]:
             return own
         # Where a passage begins or ends says nothing of what is around it, so its lines are looked for.

@@ -120,14 +120,19 @@ def without_secrets(content: str, mark: str = SECRET_MARK) -> str:
 def _parts(content: str) -> Iterator[tuple[str, str, bool]]:
     """Yield the sentences of a text as they stand, what parts each from the next, and whether it holds a secret."""
     content = without_key_blocks(content)
-    start, announced = 0, False
-    cuts = [(cut.start(), cut.end()) for cut in _SENTENCE.finditer(content)]
-    for end, following in [*cuts, (len(content), len(content))]:
+    announced, spans = False, sentence_spans(content)
+    for (start, end), following in zip(spans, [*(span[0] for span in spans[1:]), len(content)], strict=True):
         part = content[start:end]
         announces = announces_secret(part)
         yield part, content[end:following], announced or announces or has_secret(part)
         # "Password:" and the word itself on the next line.
-        announced, start = announces, following
+        announced = announces
+
+
+def sentence_spans(content: str) -> list[tuple[int, int]]:
+    """Return where each sentence of a text begins and ends, at least one."""
+    cuts = list(_SENTENCE.finditer(content))
+    return list(zip([0, *(cut.end() for cut in cuts)], [*(cut.start() for cut in cuts), len(content)], strict=True))
 
 
 def own_words(content: str) -> str:

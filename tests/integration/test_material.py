@@ -365,3 +365,14 @@ def test_a_correction_of_one_word_takes_the_place_of_the_wrong_one(
 def test_a_word_that_corrects_nothing_takes_no_place(talks: Talks) -> None:
     talks.hold("My son is sick", "oh no", "sorry, late")
     assert "late" not in str(talks.facts())
+
+
+def test_what_is_asked_not_to_be_remembered_is_kept_nowhere(talks: Talks) -> None:
+    talks.hold("Please don't remember this: I had an affair with Dana.", "I won't mention Dana.", "I live in Turku.")
+    talks.hold("I owe my brother four thousand.", "I see.", "Forget what I just said.", "Done.", "I keep three goats.")
+    talks.hold("My lawyer is called Ito. Don't save anything from this conversation.", "All right.", "I am in debt.")
+    kept = str((talks.facts(), talks.memories()))
+    assert "Turku" in kept and "goats" in kept
+    assert not [word for word in ("affair", "Dana", "remember", "owe", "lawyer", "debt", "save") if word in kept]
+    recalled = talks.recalled("Did I have an affair with Dana, and where do I live, in Turku?")
+    assert "Turku" in recalled and "Dana" not in recalled

@@ -16,6 +16,7 @@ from shared.llm.embedding import Embedder, to_bytes
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from shared.text.material import is_housekeeping, without_material
+from shared.text.withdrawn import Reach, withdrawn
 from worker.agent.protocol import SPOKEN_ROLES, TranscriptTurn
 
 BATCH = 200
@@ -50,18 +51,28 @@ def unseen_turns(session: Session, conversation: Conversation, start: int) -> Un
 def spoken_turns(session: Session, messages: Sequence[Message]) -> dict[int, TranscriptTurn]:
     """Return what persons and the assistant said, by position; nothing of what was answered to a client's housekeeping.
 
-    What was recalled or put into it is left out, and the message where nothing else stands in it.
+    What was recalled or put into it is left out, and what the speaker asks not to be remembered; and the message where
+    nothing else stands in it.
     """
     turns: dict[int, TranscriptTurn] = {}
+    last: int | None = None
     spoken = [one for one in messages if one.role in SPOKEN_ROLES]
-    is_task = False
+    is_task = is_withdrawn = False
     for one, said_at in zip(spoken, local_times(session, spoken), strict=True):
         content = without_recalled(one.content).strip()
         # It holds until a user speaks again: what answers housekeeping is housekeeping too.
         if one.role == Role.USER:
             is_task = is_housekeeping(one.content)
-            content = without_material(content)
-        if content and not is_task:
+            content, reach = withdrawn(without_material(content))
+            is_withdrawn = reach is not None
+            if reach is Reach.TALK:
+                return {}
+            if reach is Reach.BEFORE and last is not None:
+                # With what was answered to it.
+                turns = {position: turn for position, turn in turns.items() if position < last}
+            last = one.position
+        # An answer to what is not to be remembered may say it again.
+        if content and not is_task and not (is_withdrawn and one.role != Role.USER):
             turns[one.position] = TranscriptTurn(one.message_id, one.role, one.name, content, said_at)
     return turns
 
