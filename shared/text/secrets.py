@@ -10,14 +10,15 @@ from collections.abc import Iterable
 
 _SHAPES = re.compile(
     # Keys of services, which begin with what they are.
-    r"\b[sprw]k[-_](?=[\w-]*\d)[A-Za-z0-9_-]{12,}"
+    r"\b[sprw]k[-_](?=[\w-]{0,80}\d)[A-Za-z0-9_-]{12,}"
     r"|\bgh[opsur]_[A-Za-z0-9]{12,}|\bgithub_pat_\w{20,}|\bgl[a-z]{2,5}-[\w-]{16,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b"
     r"|\bxox[a-z]-[\w-]{10,}|\bxapp-\d[\w-]{10,}|\bhooks\.slack\.com/services/\w+/\w+/\w+|\bnpm_[A-Za-z0-9]{10,}"
-    r"|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bhf_[A-Za-z0-9]{16,}|\bSG\.[\w-]{16,}\.[\w-]{16,}|\bpypi-[\w-]{30,}"
+    r"|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bhf_[A-Za-z0-9]{16,}|\bSG\.[\w-]{16,80}\.[\w-]{16,}|\bpypi-[\w-]{24,}"
     r"|\b\d{8,10}:AA[\w-]{30,}|\bdop_v1_\w{16,}|\bshp(?:at|ss|ca)_\w{16,}|\bwhsec_[\w+/=]{16,}"
-    r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
-    r"|\b(?:Bearer|Basic) +(?=[\w+/.=~-]*\d)[\w+/.=~-]{16,}"
+    r"|\beyJ[\w-]{8,400}\.[\w-]{8,}|\bdckr_[a-z]{2,5}_[\w-]{16,}|\bmysql\b[^\n]{0,80}\s-p\w[^\s]{2,}"
+    r"|\b[Cc]ookie: ?[^\s=;]{1,40}=[^\s;]{12,}"
+    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY"
+    r"|\b(?:Bearer|Basic) +(?=[\w+/.=~-]{0,200}\d)[\w+/.=~-]{16,}"
     r"|\b\w{1,20}://[^\s/:@]{0,200}:[^\s/@]{1,200}@"
     # Numbers of accounts, of cards as they are written, of persons in the United States.
     r"|\b[A-Z]{2}\d{2}(?: ?[0-9A-Z]{4}){3,7}(?: ?[0-9A-Z]{1,3})?\b|\b[A-Za-z]{2}\d{2}(?: ?\d{4}){3,}\b"
@@ -25,15 +26,20 @@ _SHAPES = re.compile(
 )
 _CARD = re.compile(r"(?<![\d.,-])(?:[3-6]\d{12,18}|2[2-7]\d{14})(?![\d-])")
 """The number of a card written in one; whether it is one is told by its last digit."""
-_IS = r"(?:\s+(?:is|are|was|ist|lautet|war|est|es|é|è|jest|je|är|er)\b|\s*[:=：])"
+_IS = (
+    r"(?:\s+(?:(?:will|should|must) be|is|are|was|ist|lautet|war|est|es|é|è|jest|je|är|er|este|είναι|là|adalah|ialah"
+    r"|yra"
+    r"|هي|هو)\b|['’]s\b|\s*(?:[:=：→]|->))"
+)
 _OF = r"(?:[ ](?!(?:and|but|or|because|und|et|y)\b)[\w'’-]{1,20}){0,6}?"
 """What the secret is of: "password for the vet portal"."""
 _VALUE = r"\s*[\"'“„«`]?"
-_CODE = r"(?![$<{(]|[\w.]+[(\[]|[a-z_]+(?:\.[a-z_]+)+\b|\*{3}|…|\.{3})"
+_CODE = r"(?![$<{(]|[\w.]{1,80}[(\[]|[a-z_]{1,40}(?:\.[a-z_]{1,40}){1,9}\b|\*{3}|…|\.{3})"
 """What fetches a value, or stands in its place, is none."""
 _PASSWORD = (
     r"pass ?(?:word|phrase|code)s?|passwd|pw|pwd|passwort|kennwort|zugangscode|contraseñas?|mot de passe|senha"
-    r"|palavra-passe|wachtwoord|lösenord|adgangskode|passord|salasana|hasło|heslo|jelszó|parol[ae]?|şifre\w*|parola\w*"
+    r"|palavra-passe|wachtwoord|lösenord|adgangskode|passord|salasana|hasło|heslo|jelsz[óa]\w*|parol[ae]?"
+    r"|lozink\w{1,3}|slaptažod\w{1,4}|şifre\w*|parola\w*"
     r"|пароль?|κωδικός|kata sandi|mật khẩu"
 )
 _PASSWORD_WITHOUT_SPACES = r"密码|密碼|口令|パスワード|暗証番号|비밀번호|รหัสผ่าน|كلمة (?:السر|المرور)|סיסמה|पासवर्ड"
@@ -52,29 +58,49 @@ _KEY = (
     r"(?:chave|clave|clé|chiave|cheie|klucz|klíč|kľúč|ключ\w*|kunci|khóa|avain|anahtar\w*|schlüssel|sleutel|nyckel|nøgle|nøkkel"
     r"|キー|密钥|密鑰|키|مفتاح|מפתח|कुंजी)"
 )
-_WITH_DIGIT = r"(?=[^\s\"'”`]*\d)[^\s\"'”`]"
+_WITH_DIGIT = r"(?=[^\s\"'”`]{0,80}\d)[^\s\"'”`]"
 _WORDS = re.compile(
     rf"\b(?:{_PASSWORD})\b{_OF_ANOTHER_THING}{_OF}{_IS}{_VALUE}{_CODE}(?:{_SAID_OF_ONE}[^\s\"'”»,;.]{{3,}}|{_WITH_DIGIT}{{4,}})"
     # "login vera, password Herbst#2021x": what has letters and digits is no word of the sentence.
     rf"|\b(?:{_PASSWORD})\b{_VALUE}{_CODE}(?=[^\s\"']{{0,60}}[^\W\d_]){_WITH_DIGIT}{{6,}}"
-    rf"|(?:{_PASSWORD_WITHOUT_SPACES})[^\n。.]{{0,12}}?(?:[:=：は是为為는은]|is)[\s\"'“「]*[^\s\"'”」。、？?]{{4,}}"
-    rf"|(?:{_PASSWORD_WITHOUT_SPACES})[\s:：]{{0,3}}(?=[\w!-]*\d)[\w!-]{{4,}}"
+    rf"|(?:{_PASSWORD_WITHOUT_SPACES})[^\n。.]{{0,12}}?(?:[:=：は是为為는은]|is|هي)[\s\"'“「]*[^\s\"'”」。、？?]{{4,}}"
+    rf"|(?:{_PASSWORD_WITHOUT_SPACES})[\s:：]{{0,3}}(?=[\w!-]{{0,80}}\d)[\w!-]{{4,}}"
+    # "Changed my password to ...", "the password, ..., works": what has letters and digits, or stands in quotes.
+    rf"|\b(?:{_PASSWORD})\b{_OF}(?:[,?]| (?:to|in|auf|zu|à|a|en|på|til|naar|na)\b){_VALUE}{_CODE}{_WITH_DIGIT}{{5,}}"
+    rf"|\b(?:{_PASSWORD})\b{_OF} (?:to|auf|zu|à|en) [\"'“„«`][^\"'”“»`]{{3,60}}[\"'”“»`]"
+    rf"|(?<!\S)[\"'“„«`]?{_WITH_DIGIT}{{5,80}}[\"'”“»`]? (?:is|ist|est|es|è|é|jest)"
+    rf" (?:my|our|the|his|her|their|mein|unser|das"
+    rf"|mon|notre|le|mi|nuestra|la|il|mio|mia|a|o|meu|minha|mijn|het) (?:\w{{1,20}} )?(?:{_PASSWORD})\b"
+    rf"|\b(?:use|using|took|take|nimm|nehm\w{{1,2}}|benutz\w{{1,2}}|verwend\w{{1,2}}|utilise|uso|usa)\b[^\n.]{{0,20}}?"
+    rf" {_WITH_DIGIT}{{5,80}}"
+    rf" (?:as|for|als|comme|como|come) (?:\w{{1,20}} ){{0,2}}(?:{_PASSWORD}|secret)\b"
+    rf"|\bals (?:{_PASSWORD})\b[^\n.]{{0,40}}? {_WITH_DIGIT}{{5,80}}"
+    # Finnish and Estonian, whose "is" is an English preposition.
+    rf"|\b(?:salasana\w{{0,4}}|salasõna|parool\w{{0,2}}|jelsz\w{{1,4}})\b(?: on)?{_VALUE}{_WITH_DIGIT}{{5,}}"
+    # Words in a row open something too where they are called so.
+    r"|\b(?:pass ?phrase|seed ?(?:phrase|words)|recovery phrase|mnemonic)\b"
+    rf"{_OF}{_IS}{_VALUE}(?!(?:too|very|so|not|now|easy|hard|long|short|stored|written|kept|a|an|the|in|on|my)\b)"
+    r"(?:[a-z]{2,12}[ ,-]{1,2}){2,23}[a-z]{2,12}"
+    rf"|\b(?:2fa|mfa|otp|one-?time|verification|security|alarm|door|gate|entry|safe|lock(?:er)?|garage|unlock|voicemail)"
+    rf"[ -]?(?:code|pin|combination)s?\b{_OF}{_IS}\s*[\"'“#]?\d[\d -]{{2,9}}"
+    rf"|\bcombination (?:of|to|for)\b{_OF} (?:safe|lock|locker|suitcase|vault|bike)\b{_IS}\s*\d[\d -]{{2,9}}"
     # A short number opens something only where it is called so.
     rf"|\b(?:pin|tan|puk|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer|no\.?))?\b(?: (?:for|of|zu|für|de|del)\b{_OF})?{_IS}"
     r"\s*[\"'“]?\d[\d -]{1,9}\d\b"
-    r"|\b(?:pin|puk|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer))? \d{4,8}\b"
+    r"|\b(?:pin|puk|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer))? \d{4,8}\b|\bcv[vc]2? \d{3}\b"
     r"|\b(?:api|access|auth\w*|bearer|secret|private|client|session|refresh|licen[cs]e|recovery|backup)"
     rf"[ _-]*(?:keys?|tokens?|secrets?|codes?)\b{_OF}{_IS}{_VALUE}{_CODE}{_WITH_DIGIT}{{4,}}"
-    rf"|\b(?:\w{1, 40}[ _-])?(?:tokens?|secrets?|keys?)\b{_OF}{_IS}{_VALUE}{_CODE}(?=\S*[A-Za-z]){_WITH_DIGIT}{{12,}}"
+    rf"|\b(?:\w{{1,40}}[ _-])?(?:tokens?|secrets?|keys?)\b{_OF}{_IS}{_VALUE}{_CODE}(?=\S{{0,80}}[A-Za-z])"
+    rf"{_WITH_DIGIT}{{12,}}"
     r"|(?-i:\b[A-Z0-9_]*(?:TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|PWD|KEY|CREDENTIALS))\s*=\s*[\"']?(?!None\b|null\b|os\.)"
     rf"{_CODE}[^\s\"']{{4,}}"
     # "Chave API", "API-Schlüssel", "APIキー".
-    rf"|(?:{_KEY}\W{{0,2}}(?:\w{{1,6}}\W)?api|api\W{{0,2}}{_KEY})(?:{_IS}|[は是는은]){_VALUE}{_CODE}(?=\S*[A-Za-z]){_WITH_DIGIT}{{6,}}"
+    rf"|(?:{_KEY}\W{{0,2}}(?:\w{{1,6}}\W)?api|api\W{{0,2}}{_KEY})(?:{_IS}|[は是는은]){_VALUE}{_CODE}(?=\S{{0,80}}[A-Za-z]){_WITH_DIGIT}{{6,}}"
     # Name and password in one breath.
     r"|\b(?:log-?in|credentials|zugangsdaten|user(?:name)?|benutzer(?:name)?|usuario|utilisateur)\b[^\n.]{0,40}?"
-    r"(?:\b(?:pass|pw|pwd)\b[\s:=,]{1,3}[^\s,;.]{3,}|[ :=][^\s/]+ ?/ ?(?=[^\s/]*\d)[^\s/]{4,})"
+    r"(?:\b(?:pass|pw|pwd)\b[\s:=,]{1,3}[^\s,;.]{3,}|[ :=][^\s/]{1,80} ?/ ?(?=[^\s/]{0,80}\d)[^\s/]{4,})"
     r"|\b(?:log-?in|credentials|zugangsdaten)\b[^\n.]{0,30}?(?:\bare\b|\bis\b|\bsind\b|[:=])[^\n.]{0,24}?[ :=]"
-    r"(?=\S*[A-Za-z])(?=\S*\d)\S{5,}"
+    r"(?=\S{0,80}[A-Za-z])(?=\S{0,80}\d)\S{5,}"
     r"|\b(?:ssn|social security|sozialversicherungs\w*|steuer-?id\w*|passport (?:number|nr|no\.)|reisepass\w*"
     r"|ausweisn\w*)[^\n.]{0,20}?(?:\d[\d /-]{4,}|\b(?=\w{0,20}\d\w{0,20}\d)\w{6,})"
     r"|\b(?:card|account|konto|kreditkarten?|karten|tarjeta|cuenta|carte|compte|conto|carta)"
@@ -89,7 +115,7 @@ _SIGNS_OF_ONE = (
     "wachtwoord", "lösenord", "adgangskode", "salasana", "hasło", "heslo", "jelszó", "parol", "şifre", "şi̇fre", "şıfre",
     "парол",
     "κωδ", "kata sand", "mật", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "รหัสผ่าน", "كلمة", "סיסמה",
-    "पासवर्ड",
+    "पासवर्ड", "lozink", "slaptažod", "salasõna", "parool", "phrase", "seed words", "mnemonic", "jelsz",
 )  # fmt: skip
 """One of them stands in every text that holds a secret, as ``casefold`` has it, or a digit, or a long word."""
 _ANNOUNCES = re.compile(
@@ -97,7 +123,7 @@ _ANNOUNCES = re.compile(
     rf"|(?:{_PASSWORD_WITHOUT_SPACES}))\s*[:=：]\W*\Z",
     re.IGNORECASE,
 )
-_KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY.*?(?:-----END [A-Z ]*-----|\Z)", re.DOTALL)
+_KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY.*?(?:-----END [A-Z ]*-----|\Z)", re.DOTALL)
 
 
 def has_secret(text: str) -> bool:

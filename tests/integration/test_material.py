@@ -369,10 +369,10 @@ def test_a_word_that_corrects_nothing_takes_no_place(talks: Talks) -> None:
 
 def test_what_is_asked_not_to_be_remembered_is_kept_nowhere(talks: Talks) -> None:
     talks.hold("Please don't remember this: I had an affair with Dana.", "I won't mention Dana.", "I live in Turku.")
-    talks.hold("I owe my brother four thousand.", "I see.", "Forget what I just said.", "Done.", "I keep three goats.")
+    talks.hold("I owe my brother four thousand.", "I see.", "Forget what I just said.", "Done.", "I am allergic to hazelnuts.")
     talks.hold("My lawyer is called Ito. Don't save anything from this conversation.", "All right.", "I am in debt.")
     kept = str((talks.facts(), talks.memories()))
-    assert "Turku" in kept and "goats" in kept
+    assert "Turku" in kept and "hazelnuts" in kept
     assert not [word for word in ("affair", "Dana", "remember", "owe", "lawyer", "debt", "save") if word in kept]
     recalled = talks.recalled("Did I have an affair with Dana, and where do I live, in Turku?")
     assert "Turku" in recalled and "Dana" not in recalled

@@ -63,7 +63,40 @@ SECRETS = (
     "my social security number is 078-05-1120",
     "passport number C01X00T47",
 )
+_SAID_OTHERWISE = (
+    "I changed my password to Regenschirm7 yesterday.",
+    "We set the password to 'correct horse'",
+    "The new password will be Regenschirm!7 from May.",
+    "My password? Regenschirm7.",
+    "The password, Regenschirm7, works everywhere.",
+    "Regenschirm7 is my password.",
+    "Regenschirm!7 ist mein Passwort.",
+    "Please use Regenschirm7 as the password.",
+    "Als Passwort nehme ich immer Regenschirm7.",
+    "Ich habe mein Passwort in Regenschirm7 geändert.",
+    "router password → Regenschirm7",
+    "My passphrase is lantern otter velvet nine",
+    "my seed phrase: ocean velvet lantern otter copper maple",
+    "My 2FA code is 402117",
+    "The alarm code of our house is 7731",
+    "The combination of my safe is 31-7-22",
+    "Salasanani on Sateenvarjo7",
+    "A jelszavam Esernyo77",
+    "Ο κωδικός μου είναι Ombrela77",
+    "Moja lozinka je Kisobran77",
+    "Parola mea este Umbrela77",
+    "CVV 481",
+    "dckr_pat_Zm9vYmFyMTIzNDU2Nzg",
+    "mysql -u root -pRegenschirm7",
+    "Set-Cookie: sid=Zm9vYmFyMTIzNDU2",
+)
 HARMLESS = (
+    "I changed my password to something longer.",
+    "My passphrase is too long to remember.",
+    "The verification code never came.",
+    "We use bcrypt as the password hash.",
+    "The combination of lemon and mint is lovely.",
+    "Her birthday is on 12-34 street, that is my guess.",
     "Schlüssel: 4 Stück, und der für die API liegt im Büro",
     "my password manager is Bitwarden",
     "The password is too long",
@@ -104,7 +137,7 @@ HARMLESS = (
 )
 
 
-@pytest.mark.parametrize("text", SECRETS)
+@pytest.mark.parametrize("text", SECRETS + _SAID_OTHERWISE)
 def test_what_opens_or_pays_for_something_is_a_secret(text: str) -> None:
     assert has_secret(text)
 
@@ -112,6 +145,19 @@ def test_what_opens_or_pays_for_something_is_a_secret(text: str) -> None:
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_only_looks_like_one_is_none(text: str) -> None:
     assert not has_secret(text)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "again",
+    ["sk-", "密码", "password.", "login=", "eyJaaaaaaaa-", "key=", "password to ", "use a1 as ", "TOKEN", "a1", "1 ",
+     '"a1 is my ', "cookie: ", "seed phrase ", "a@"],
+)  # fmt: skip
+def test_however_long_a_text_repeats_itself_it_is_looked_through(again: str) -> None:
+    """By expressions that go once through it: with others such a message took minutes."""
+    said = again * (120_000 // len(again))
+    assert not has_secret(said + " I live in Graz")
+    assert isinstance(sentences(said), list)
 
 
 def test_what_follows_an_announced_password_is_no_sentence_and_is_masked() -> None:
