@@ -15,7 +15,7 @@ from shared.base.errors import Invalid
 from shared.text.languages import ENGLISH, GERMAN, INFLECTED, empty_words, language_of, likely_language, numerals
 from shared.text.secrets import has_secret
 from shared.text.sentences import planted
-from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, content_stems, stem, undated, unfounded
+from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, content_stems, lower, stem, undated, unfounded
 
 
 class Refusal(StrEnum):
@@ -96,7 +96,7 @@ class Gate:
         self._orders = [content_stems(order) for text in texts for order in planted(text)]
         # Without orders that were planted: what only they say was said by nobody.
         lines = (reduce(lambda line, order: line.replace(order, " "), planted(text), text) for text in texts)
-        self._spoken = "\n".join(lines).lower()
+        self._spoken = lower("\n".join(lines))
         self._prompt = prompt
         self._words = words = frozenset(WORD.findall(_UNSPACED.sub(" ", self._spoken)))
         self._prefixes = frozenset(word[:length] for word in words for length in (_PREFIX, max(_PIECE, len(word) - 1)))
@@ -143,9 +143,9 @@ class Gate:
         names = unfounded(text, self._source)
         if self._language == GERMAN:
             # All nouns are written as names are: "Monaten" where "Monate" was said is none.
-            names = [name for name in names if not (name.isalpha() and self._is_said(name.lower()))]
+            names = [name for name in names if not (name.isalpha() and self._is_said(lower(name)))]
         elif self._language in INFLECTED:
-            names = [name for name in names if not (name.isalpha() and self._has_case_of(name.lower()))]
+            names = [name for name in names if not (name.isalpha() and self._has_case_of(lower(name)))]
         return names + [year for year in _YEAR.findall(text) if year not in self._source]
 
     def _has_case_of(self, name: str) -> bool:
@@ -217,7 +217,7 @@ def weighty_words(text: str, language: str = ENGLISH) -> list[str]:
     Of scripts without spaces every two characters that follow each other. ``language`` is that of the talk it is of: a
     fact of five words is too short to tell it by.
     """
-    plain = undated(_DAY_OR_TIME.sub(" ", text)).lower()
+    plain = lower(undated(_DAY_OR_TIME.sub(" ", text)))
     grammar = _weightless(language_of(text), language)
     spaced = (_bare(word) for word in WORD.findall(_UNSPACED.sub(" ", plain)))
     pairs = (run[at : at + 2] for run in _UNSPACED.findall(plain) for at in range(max(1, len(run) - 1)))
@@ -247,7 +247,7 @@ def refuse_secret(text: str, what: str) -> None:
 
 
 def _rows(text: str) -> Iterator[tuple[str, ...]]:
-    words = WORD.findall(text.lower())
+    words = WORD.findall(lower(text))
     return (tuple(words[at : at + _ECHO_WORDS]) for at in range(len(words) - _ECHO_WORDS + 1))
 
 

@@ -37,7 +37,7 @@ _WORD = re.compile(r"[^\W_]+(?:[.'+#@-][^\W_]+)*[+#]*")
 _LIGHT = word_set(
     "a an the this that these those is are am be been being has have had do does did of in on at to for with by as "
     "from into about and or it its his her their they them he she him users user's who which very really quite "
-    "also just currently now presently still kind sort there than over s"
+    "also just currently now presently still kind sort there than over s i we my our"
 )
 """Words whose coming or going leaves a statement what it was."""
 _KINDRED = {
@@ -251,6 +251,12 @@ def _contents(text: str, grammar: frozenset[str]) -> frozenset[str]:
     return frozenset(_root(one) for one in map(_plain, _WORD.findall(_spelled_out(text))) if one not in grammar)
 
 
+_WITHOUT_APOSTROPHE = re.compile(r"\b(do|does|did|is|are|was|were|has|have|had|could|would|should|must|wo)nt\b")
+
+
 def _spelled_out(text: str) -> str:
-    plain = re.sub(r"\bcan't\b|\bcannot\b", "can not", normal(text)).replace("n't", " not")
+    plain = (
+        re.sub(r"\bcan'?t\b|\bcannot\b", "can not", normal(text)).replace("n't", " not").replace("any more", "anymore")
+    )
+    plain = _WITHOUT_APOSTROPHE.sub(r"\1 not", plain)
     return _FIELD.sub(lambda field: f"{field[2]} {field[1]}" if field[2] in _NEGATIONS else field[0], plain)

@@ -29,6 +29,13 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"(?:(?<=\s)|(?<=^)|(?<=[(\[:]))(?:\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」)")
+_SINGLY_QUOTED = re.compile(
+    r"(?:(?<=\s)|(?<=^)|(?<=[(\[:]))(?:'[^\W\d_][^'\n]{19,}'|‘[^‘’\n]{20,}’)(?=[\s.,;:!?)\]]|$)"
+)
+_QUOTED_BEHIND_COLON = re.compile(
+    r"(?<=[:：])\s*(?:\"[^\"\n]{30,}\"|“[^”\n]{30,}”|(?<=：)“[^”\n]{6,}”|„[^“”\n]{30,}[“”]|«[^»\n]{30,}»|「[^」\n]{6,}」)"
+)
+"""Of a line, where another stands for it only by its length: "finish this song: ..." """
 _LONG_QUOTATION = 62
 """Characters from which a quotation is another's text, and no longer the name of something."""
 _DOCUMENT = re.compile(r"^#{1,6}[ \t]+\S.*", re.MULTILINE)
@@ -40,13 +47,17 @@ _SALUTATION = re.compile(
 """A letter within a message; a message's own first line may greet."""
 _TEXT_WORK = (
     r"summari[sz]e|tl;?dr|condense|rephrase|reword|rewrite|proof-?read|translate|paraphrase|analy[sz]e"
-    r"|(?:shorten|correct|fix|improve|polish|edit|review|check|explain|halve|double|read|make|rate|grade)\b[^\n:.]{0,40}?"
+    r"|(?:shorten|correct|fix|improve|polish|edit|review|check|explain|halve|double|read|make|rate|grade|tighten"
+    r"|trim|critique|convert)\b[^\n:.]{0,40}?"
     r"\b(?:this|these|it|following|below|letter|text|e?-?mail|message|english|german|french|spanish|grammar|spelling"
     r"|wording|cv|resume|essay|poem|paragraph|clause|recipe|contract|article)"
-    r"|is this (?:clause|contract|text|ok|legal|right)|übersetz\w*|korrigier\w*|fass\w* .{0,20}zusammen"
+    r"|(?:is|does) this (?:clause|contract|text|ok|legal|right|job|offer|ad|deal)"
+    r"|übersetz\w*|korrigier\w*|fass\w* .{0,20}zusammen"
     r"|rechtschreibung|traduis\w*|corrige\w*|résume\w*|traduce\w*|resume"
     r"|(?:sent|wrote|forwarded|copied|pasted|found)\b[^\n.]{0,40}\b(?:this|these|it|following)"
-    r"|here(?:['’]s| is| are) what \w+"
+    r"|here(?:['’]s| is| are) what \w+|here(?:['’]s| is) (?:the|my|a|an|\w+['’]s) (?:[\w-]+ ){0,3}?(?:opening|chapter"
+    r"|draft|poem|story|novel|essay|letter|e?-?mail|cv|resume|report|recipe|text|paragraph|lyrics|script|speech|song"
+    r"|transcript)"
 )
 _HANDED_OVER = re.compile(
     rf"(?<!i will )(?<!i'll )(?<!we will )(?<!we'll )(?<!have to )\b(?:{_TEXT_WORK})\b[^\n]{{0,120}}?"
@@ -57,15 +68,27 @@ _HANDED_OVER = re.compile(
 _ONLY_HANDED_OVER = re.compile(
     r"\s*(?:please |bitte |(?:can|could) you (?:please )?)?(?:translate|rephrase|proof-?read|paraphrase|rewrite"
     r"|summari[sz]e|correct (?=this|the|my|it)|übersetz\w*|korrigier\w*|tradui\w*|corrige\w*|traduce\w*|traduz\w*"
-    r"|vertaal)\b(?: ?[\w'’]+){0,6}\s*:\s*\S",
+    r"|vertaal|traduc\w*|допиши|переведи\w*|переклад\w*|przetłumacz|přelož|çevir\w*)\b(?: ?[\w'’]+){0,6}\s*:\s*\S"
+    r"|\s*\S{0,8}(?:翻译|翻譯|翻訳|訳して|번역)\S{0,8}\s*[:：]\s*\S",
     re.IGNORECASE,
 )
 """A message that is such a request from its first word on, however short the text: "Translate: I live in Berlin"."""
 _ROLE_PLAY = re.compile(
     r"(?:^|[.!?\s])\*(?!\*)[^\W\d_][^*\n]*\s[^*\n]*\*(?!\*)|^\s*\*[a-zà-ÿ]+\*\s"
-    r"|\b(?:pretend (?:i|i['’]?m|you|we|to)|role-?play|act as (?:my|a|an|the)|(?:as a|in) character|let['’]?s play)\b",
+    r"|(?i:\b(?:pretend (?:i|i['’]?m|you|we|to)|role-?play|act as (?:my|a|an|the)|(?:as a|in) character|let['’]?s play"
+    r"|(?:practi[cs]e|mock) interview|as if i (?:were|was)|(?:what|who) am i\?)(?!\w))",
     re.MULTILINE,
 )
+_SETS_ROLE = re.compile(
+    r"\b(?:role-?play|(?:practi[cs]e|mock) interview|as if i (?:were|was)|pretend (?:that )?i)\b", re.IGNORECASE
+)
+_GIVES_ROLE = re.compile(
+    r"\s*(?:you are|act as|du bist|tu es|vous êtes|eres|sei|você é) (?:an?|ein\w{0,2}|une?|una?|um|uma)? ?"
+    r"(?:[\w-]+ ){0,3}?(?:expert|assistant|writer|copywriter|developer|engineer|specialist|editor|teacher|translator"
+    r"|analyst|coach|marketer|tutor|experte|expertin|assistent|expert\w|experto|experta|esperto|assistente|asistente)\b",
+    re.IGNORECASE,
+)
+"""A message that tells an assistant who it is is all orders to it: "You are an expert copywriter. You never ..."."""
 _PLANTED = re.compile(
     r"^[ \t]*[<\[({*#]{1,3}[ \t]*(?:system|admin|developer|notes? (?:to|for)|instructions?)\b.*"
     r"|(?:^[ \t]*|(?<=[.!?:;][ \t]))(?:(?:system|admin(?:istrator)?|developer|assistant)\b"
@@ -135,14 +158,20 @@ def sentence_spans(content: str) -> list[tuple[int, int]]:
     return list(zip([0, *(cut.end() for cut in cuts)], [*(cut.start() for cut in cuts), len(content)], strict=True))
 
 
+def sets_role(content: str) -> bool:
+    """Whether a message has a role played in what follows."""
+    return _SETS_ROLE.search(content) is not None
+
+
 def own_words(content: str) -> str:
     """Return what is left of a message without what its writer only passed on."""
     own = _FENCE.sub("\n", content)
-    # In a role that is played nothing is said of oneself.
-    if _ROLE_PLAY.search(own) or _ONLY_HANDED_OVER.match(own):
+    # In a role that is played, or given, nothing is said of oneself.
+    if _ROLE_PLAY.search(own) or _ONLY_HANDED_OVER.match(own) or _GIVES_ROLE.match(own):
         return ""
     handed = _HANDED_OVER.search(own)
     own = _SALUTATION.sub("", own[: handed.end()] if handed else own)
+    own = _SINGLY_QUOTED.sub("", _QUOTED_BEHIND_COLON.sub("", own))
     own = _QUOTED.sub(lambda found: "" if len(found[0]) >= _LONG_QUOTATION else found[0], own)
     own = _PLACEHOLDER.sub("", own)
     for opening in (LETTER, _DOCUMENT):

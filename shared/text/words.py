@@ -93,7 +93,7 @@ TERM = re.compile(r"\d+(?:[.,:/]\d+)+|[㐀-鿿]{1,2}|[゠-ヿ]+|[぀-ゟ]+|[^\W_
 
 def content_stems(text: str) -> frozenset[str]:
     """Return the stems of the words of a text that say something; of ``Asta's`` that of ``Asta``."""
-    words = (re.split(r"['’]", word, maxsplit=1)[0] for word in TERM.findall(text.lower()))
+    words = (re.split(r"['’]", word, maxsplit=1)[0] for word in TERM.findall(lower(text)))
     return frozenset(stem(word) for word in words if word not in EMPTY)
 
 
@@ -117,9 +117,14 @@ def undated(text: str) -> str:
     return _DATE.sub(" ", text)
 
 
+def lower(text: str) -> str:
+    """Return a text in lower case, in which the Turkish dotted I is an "i" and not one with a dot of its own."""
+    return text.lower().replace("i̇", "i")
+
+
 def unfounded(text: str, source: str) -> list[str]:
     """Return the numbers and names of a text that stand nowhere in its source; days and times may be worked out."""
-    lowered = source.lower()
+    lowered = lower(source)
     known = {part for word in TERM.findall(lowered) for part in _spellings(word)}
     plain = undated(text)
     found = [match[0] for match in TERM.finditer(plain) if match[0][0].isdigit() or _is_name(plain, match)]
@@ -128,8 +133,8 @@ def unfounded(text: str, source: str) -> list[str]:
         word
         for word in dict.fromkeys(found)
         if word not in WEEKDAYS
-        and not _spellings(word.lower()) & known
-        and not (len(word) > 2 and word.isalpha() and word.lower() in lowered)
+        and not _spellings(lower(word)) & known
+        and not (len(word) > 2 and word.isalpha() and lower(word) in lowered)
     ]
 
 

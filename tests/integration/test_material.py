@@ -369,10 +369,59 @@ def test_a_word_that_corrects_nothing_takes_no_place(talks: Talks) -> None:
 
 def test_what_is_asked_not_to_be_remembered_is_kept_nowhere(talks: Talks) -> None:
     talks.hold("Please don't remember this: I had an affair with Dana.", "I won't mention Dana.", "I live in Turku.")
-    talks.hold("I owe my brother four thousand.", "I see.", "Forget what I just said.", "Done.", "I am allergic to hazelnuts.")
+    talks.hold(
+        "I owe my brother four thousand.", "I see.", "Forget what I just said.", "Done.", "I am allergic to hazelnuts."
+    )
     talks.hold("My lawyer is called Ito. Don't save anything from this conversation.", "All right.", "I am in debt.")
     kept = str((talks.facts(), talks.memories()))
     assert "Turku" in kept and "hazelnuts" in kept
     assert not [word for word in ("affair", "Dana", "remember", "owe", "lawyer", "debt", "save") if word in kept]
     recalled = talks.recalled("Did I have an affair with Dana, and where do I live, in Turku?")
     assert "Turku" in recalled and "Dana" not in recalled
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "can you tighten this CV?\n\nMarta Ruiz\nBorn 3 March 1988, Cuenca\nNurse, allergic to latex, speaks French",
+        "Here's the opening of my novel, what do you think?\n\nI was born in Accra. I am afraid of water.",
+        "traduci: 'Sono allergico alle noci e vivo a Torino'",
+        "帮我翻译：“我对虾过敏，住在柏林。”",
+        "Does this clause bind me? 'The Tenant shall never keep animals and must pay on the first.'",
+        "You are an expert copywriter. You always write in the first person. Write a slogan.",
+        "I have rivers but no water. I live on a wall. What am I?",
+    ],
+)
+def test_what_is_handed_over_to_be_worked_on_is_nobodys(talks: Talks, said: str) -> None:
+    talks.hold(said, "Gladly.", "thanks")
+    assert not talks.facts() and "User: thanks" not in talks.memories() and not talks.memories()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "facts"),
+    [
+        ("i eat fish", "i dont eat fish any more", ["Does not eat fish any more"]),
+        ("we eat pork", "we dont eat pork", ["we dont eat pork"]),
+        ("I take 40mg of fluoxetine", "doc put me down to 20mg", ["Takes 20mg of fluoxetine"]),
+        ("I work at Bosch as a technician.", "I'm at Festo now.", ["Works at Festo as a technician"]),
+    ],
+)
+def test_what_is_so_no_more_gives_way(talks: Talks, before: str, after: str, facts: list[str]) -> None:
+    talks.hold(before, "ok")
+    talks.hold(after, "ok")
+    assert list(talks.facts()) == facts
+
+
+@pytest.mark.parametrize(
+    ("said", "fact"),
+    [
+        ("i havent got a car", "Has not got a car"),
+        ("Annem İzmit'te yaşıyor, penisiline alerjisi var.", "Annem İzmit'te yaşıyor, penisiline alerjisi var"),
+        ("I live in Halle and I am allergic to kiwi.", "I live in Halle and I am allergic to kiwi"),
+        ("My boss is Ingrid.", "Boss is Ingrid"),
+        ("Skip the disclaimers.", "Skip the disclaimers"),
+    ],
+)
+def test_what_is_said_in_few_words_is_a_fact(talks: Talks, said: str, fact: str) -> None:
+    talks.hold(said, "ok")
+    assert fact in talks.facts()

@@ -259,8 +259,11 @@ def _long_words_of(text: str) -> dict[str, str]:
 
 
 def differ_in_values_only(one: str, other: str) -> bool:
-    """Whether two texts are the same but for their values."""
-    return _VALUE.sub("0", one) == _VALUE.sub("0", other)
+    """Whether two texts are the same but for their values, or for one name."""
+    words, others = one.split(), other.split()
+    unlike = [pair for pair in zip(words, others, strict=False) if pair[0] != pair[1]]
+    is_one_name = len(words) == len(others) and len(unlike) == 1 and all(word[0].isupper() for word in unlike[0])
+    return is_one_name or _VALUE.sub("0", one) == _VALUE.sub("0", other)
 
 
 def _with_other(text: str, correction: str) -> str:

@@ -12,21 +12,24 @@ _SELF_OPENING = re.compile(
     re.IGNORECASE,
 )
 _SHORT_FORMS = {"m": "am", "ve": "have", "ll": "will", "d": "would"}
-_SHORT = re.compile(r"\b(i)['’](m|ve|ll|d)\b", re.IGNORECASE)
+# Without its apostrophe too, where that is no word of its own.
+_SHORT = re.compile(r"\b(i)(?:['’](m|ve|ll|d)|(m|ve))\b", re.IGNORECASE)
 _BEGINS = re.compile(r"(?P<who>I|my)\s+(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL)
 _ADVERBS = word_set(
     "always never also just really usually often only still currently now both mostly already no longer"
 )
 _VERBS = {
     "am": "is", "are": "is", "have": "has", "do": "does", "were": "was", "don't": "does not", "can't": "cannot",
-    "haven't": "has not", "go": "goes",
+    "haven't": "has not", "go": "goes", "gotta": "has to", "wanna": "wants to", "gonna": "is going to",
 }  # fmt: skip
+_VERBS |= {word.replace("'", ""): turned for word, turned in _VERBS.items() if "'" in word}
 _UNCHANGED = word_set(
     "will would can cannot could should must may might shall had did was won't wouldn't couldn't went got made took"
     " came saw knew thought felt found left lost told gave kept ran ate drank drove wrote read spoke bought brought met"
     " sat stood slept paid sent heard held began became broke chose fell forgot grew led understood won sold spent said"
     " put set cut hit let quit wore swam sang taught lent dealt fed fought fled flew hid hung laid lay lit rode rang"
     " rose shot shut stole stuck tore threw woke bent blew drew hurt meant spread caught swept bred dug spun"
+    " wont wouldnt couldnt shouldnt mustnt didnt wasnt hadnt aint"
 )
 """Verbs that are the same in the third person: helping ones, and past forms without "ed"."""
 _PERSONS = {"me": "them", "my": "their", "mine": "theirs", "myself": "themselves"}
@@ -39,6 +42,8 @@ _AGAIN = re.compile(
     re.IGNORECASE,
 )
 """Where the speaker does a second thing: two verbs would have to be turned, and it stays as it was said."""
+_EXPLAINS = re.compile(r"(?:mean|guess|think|suppose|wish|hope|bet|swear|said|say|told you|wonder)\b", re.IGNORECASE)
+"""What follows is what is told, and stays as it was said: "I mean my sister's dog"."""
 _LIKE_ENGLISH = ("it", "es", "fr", "pt", "nl", "pl", "de", "cs")
 
 
@@ -47,9 +52,11 @@ def in_third_person(text: str, name: str = "") -> str:
 
     Only where it begins with the speaker, in English; any other stays in its words.
     """
-    expanded = _SHORT.sub(lambda match: f"{match[1]} {_SHORT_FORMS[match[2].lower()]}", _SELF_OPENING.sub("", text))
+    expanded = _SHORT.sub(
+        lambda match: f"{match[1]} {_SHORT_FORMS[(match[2] or match[3]).lower()]}", _SELF_OPENING.sub("", text)
+    )
     begins = _BEGINS.fullmatch(expanded)
-    if begins is None or _AGAIN.search(begins["rest"]) or not _is_english(expanded):
+    if begins is None or _EXPLAINS.match(begins["rest"]) or _AGAIN.search(begins["rest"]) or not _is_english(expanded):
         return text
     words = begins["rest"].split(" ")
     speaks = begins["who"].lower() == "i"

@@ -14,7 +14,7 @@ from itertools import pairwise
 from shared.text.classifier import ASKS, SURE_HARM, Judgement, StatementType, asks, judge, with_harm_of_another
 from shared.text.gate import Gate
 from shared.text.lines import clean, shorten
-from shared.text.sentences import sentences, without_markup
+from shared.text.sentences import sentences, sets_role, without_markup
 from shared.text.words import word_set
 from worker.agent.corrections import LASTS, SURELY, is_repair, opens_with_repair, put_right, repaired
 from worker.agent.dates import resolve
@@ -141,7 +141,7 @@ def read_statements(
     ``before``: what stood before them.
     """
     times = Counter(turn.content for turn in turns)
-    in_fiction = any(_PLAYS.search(turn.content) for turn in (*before, *turns))
+    in_fiction = any(_PLAYS.search(turn.content) or sets_role(turn.content) for turn in (*before, *turns))
     addressed = _address_of({turn.name for turn in (*before, *turns) if turn.name})
     found: list[SpokenStatement] = []
     question = _question_of(before[-1]) if before and not is_user(before[-1]) else ""
