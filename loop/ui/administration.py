@@ -19,6 +19,7 @@ from loop.ui import tuning
 from loop.ui.audit import AdministrationState, Audit, build_erasures, show_answers
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame, PageView
+from loop.ui.home import ANSWERED_BY, NAME, build_install, show_new_token
 from loop.ui.state import Draft
 from loop.ui.tables import (
     OUTLINED,
@@ -141,7 +142,7 @@ class TokenTable:
             box.value = False
         self.draft.forget()
         await self.table.refresh()
-        _show_once(issued.token or "")
+        show_new_token(issued.token or "")
 
     async def _revoke(self, one: models.TokenAnswer) -> None:
         goes = [
@@ -151,28 +152,6 @@ class TokenTable:
         if await confirmed(f"Revoke {one.label or one.token_id}?", goes, button="Revoke"):
             await self.view.client.revoke_token(one.token_id)
             await self.table.refresh()
-
-
-def _show_once(token: str) -> None:
-    dialog = ui.dialog(value=True).props("persistent aria-label='New token'")
-    with dialog, ui.card().classes("w-full max-w-lg gap-3"):
-        ui.label("New token").classes("text-lg font-semibold").props("role=heading aria-level=2")
-        ui.label("It is shown this once, and kept nowhere. Copy it now.")
-        field = ui.input("Token", value=token).props("outlined readonly").classes("w-full font-mono")
-
-        async def copy() -> None:
-            ui.clipboard.write(token)
-            notify_success("Copied.")
-
-        def close() -> None:
-            # Nor does the page keep it.
-            field.value = ""
-            dialog.close()
-            dialog.clear()
-
-        with ui.row().classes("w-full justify-end"):
-            ui.button("Copy", icon="content_copy", on_click=copy).props("outline no-caps autofocus")
-            action("Done", close, PRIMARY)
 
 
 _MOST_BYTES = 64_000_000
@@ -221,19 +200,13 @@ def build_archives(view: PageView) -> None:
 
 
 _VIEWS = {"app": "App", "tokens": "Tokens", "answers": "Answers", "users": "Users", "data": "Data", "audit": "Audit"}
-_NAME = ("Name", "1 to 200 characters.")
 _BUDGET = "a number, 0 or more; or nothing."
-_INSTALL_LABELS = {
-    "appId": ("Id", "letters, digits and any of . _ : @ -, at most 100; the first is a letter or a digit."),
-    "name": _NAME,
-}
 _LABELS = {
-    "name": _NAME,
+    "name": NAME,
     "weight": ("Weight beside other apps", "a whole number from 1 to 100."),
     "hourlyBudget": ("Units in any hour", _BUDGET),
     "dailyBudget": ("Units in any day", _BUDGET),
 }
-_ANSWERED_BY = {"loop": "Afterthought", "app": "The app itself"}
 
 
 def register(frame: Frame) -> None:
@@ -243,7 +216,8 @@ def register(frame: Frame) -> None:
     async def show_all(page: PageView) -> None:
         if _may_not(page):
             return
-        _build_install(page)
+        with card("Install an app"):
+            build_install(page)
 
         with card("Apps"):
             head = ["Name", "Id", "State", "Answered by", "Weight", "Budget an hour", "Budget a day", "Since"]
@@ -268,32 +242,13 @@ def _may_not(view: PageView) -> bool:
     return True
 
 
-def _build_install(view: PageView) -> None:
-    with card("Install an app"), ui.row().classes("items-center gap-3 w-full"):
-        app_id = ui.input("Id, as in addresses").props("outlined dense").classes("w-56")
-        name = ui.input("Name").props("outlined dense").classes("w-56")
-        answered_by = ui.select(_ANSWERED_BY, value="app", label="Who answers").props("outlined dense")
-        answered_by.classes("w-44")
-
-        async def install() -> None:
-            known = (app_id.value or "").strip()
-            with in_words_of(_INSTALL_LABELS):
-                await view.client.install_app(known, (name.value or "").strip() or known, answered_by=answered_by.value)
-            draft.forget()
-            ui.navigate.to(f"/administration/{quote(known, safe='')}")
-
-        draft = Draft(view, "install", {"app_id": app_id, "name": name, "answered_by": answered_by})
-        name.on("keydown.enter", install)
-        action("Install", install, PRIMARY, icon="add")
-
-
 def _row(one: models.AppAnswer) -> Row:
     address = f"/administration/{quote(one.app_id, safe='')}"
     return [
         lambda: ui.link(one.name, address),
         one.app_id,
         "installed" if one.installed else "uninstalled",
-        _ANSWERED_BY[one.answered_by],
+        ANSWERED_BY[one.answered_by],
         number(one.weight),
         amount(one.hourly_budget),
         amount(one.daily_budget),
@@ -343,7 +298,7 @@ def _build_form(view: PageView, details: models.AppDetails) -> None:
             "weight": ui.number("Weight beside other apps, 1 to 100", value=details.weight, precision=0, step=1),
             "hourly_budget": ui.number("Units in any hour, empty: no budget", value=details.hourly_budget),
             "daily_budget": ui.number("Units in any day, empty: no budget", value=details.daily_budget),
-            "answered_by": ui.select(_ANSWERED_BY, value=details.answered_by, label="Who answers"),
+            "answered_by": ui.select(ANSWERED_BY, value=details.answered_by, label="Who answers"),
         }
         for one in fields.values():
             one.props("outlined dense").classes("w-full")

@@ -14,11 +14,12 @@ from fastapi import Query
 from nicegui import ui
 from prometheus_client.parser import text_string_to_metric_families
 
-from afterthought_client import ApiError, models
+from afterthought_client import models
 from loop.ui import jobs, tuning
 from loop.ui.charts import Chart
 from loop.ui.choosers import apps_to_choose
 from loop.ui.frame import Frame, PageView, live, press_once
+from loop.ui.home import readiness
 from loop.ui.jobs import OperationsState
 from loop.ui.tables import (
     OUTLINED,
@@ -132,7 +133,6 @@ _VIEWS = {
     "settings": "Settings and storage",
     "doctor": "Doctor",
 }
-_UNREADY = 503
 _FULL = 100
 """The level of all energy there can be."""
 _JOB_EVENTS = ("job.deferred", "job.finished", "conversation.ended")
@@ -214,7 +214,7 @@ class Now:
 
     async def refresh_work(self) -> None:
         """Show the queues, who works, and what is needed for it."""
-        ready = await _readiness(self.view)
+        ready = await readiness(self.view.client)
         figures = Figures(await self.view.client.show_metrics())
         self.work.clear()
         with self.work, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
@@ -295,17 +295,6 @@ async def show_doctor(view: PageView) -> None:
 def _finding(one: models.DoctorFinding) -> Row:
     name, colour = _HEALTH[one.health]
     return [one.what, lambda: badge(name, colour), one.found, one.mend or "–"]
-
-
-async def _readiness(view: PageView) -> models.Ready:
-    """Return what is ready, also when something is not: that is no failure of this page's."""
-    try:
-        return await view.client.show_readiness()
-    except ApiError as error:
-        # Others than the service itself may answer so too.
-        if error.status != _UNREADY or "ready" not in error.details:
-            raise
-        return models.Ready.model_validate(error.details)
 
 
 def _section(title: str) -> ui.column:
