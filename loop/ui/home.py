@@ -17,7 +17,7 @@ from nicegui import ui
 from afterthought_client import ApiError, AsyncAfterthought, models
 from loop.ui.frame import PageView, in_turn, live, press_once
 from loop.ui.state import Draft
-from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, counted, heading, note
+from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, counted, heading, note, number
 from loop.ui.times import show_time
 from loop.ui.visitors import in_words_of, notify_success
 
@@ -156,9 +156,7 @@ async def find_needs(view: PageView) -> list[Need]:
     if not ready.dependencies["database"].ok:
         return needs
     energy, dead, waiting = await asyncio.gather(
-        client.show_energy(),
-        client.list_jobs(state="dead", limit=_COUNTED),
-        client.list_apps(approving=True, counted=True),
+        client.show_energy(), count_dead(client), client.list_apps(approving=True, counted=True)
     )
     if energy.percentage <= energy.gate_percent:
         opens = energy.seconds_until_open
@@ -166,10 +164,10 @@ async def find_needs(view: PageView) -> list[Need]:
         what = f"Memory work has stopped: the energy is at {energy.percentage:.0f} %"
         why = f"Below {energy.gate_percent:g} % it waits, {until}, as long as nothing else spends."
         needs.append(Need(what, why, "/operations", "bolt"))
-    if dead.jobs:
-        count = f"{_COUNTED} dead letters or more" if dead.cursor else counted(len(dead.jobs), "dead letter")
-        last = dead.jobs[0].reason or "no reason is known"
-        needs.append(Need(count, f"Work that failed for good, last: {last}", "/operations?view=dead", "report"))
+    if dead:
+        what = "1 dead letter" if dead == "1" else f"{dead} dead letters"
+        why = "Work that failed for good. See why, and run it again."
+        needs.append(Need(what, why, "/operations?view=dead", "report"))
     # Who only reads can approve nothing, nor open the page.
     for app in waiting.apps if view.may_write else ():
         assert app.holds is not None
@@ -186,6 +184,12 @@ _MISSING = {
     "worker": "No worker is there",
     "loop": "The service is being stopped",
 }
+
+
+async def count_dead(client: AsyncAfterthought) -> str:
+    """Return how many dead letters there are, as far as they are counted; empty where there is none."""
+    page = await client.list_jobs(state="dead", limit=_COUNTED)
+    return f"{_COUNTED} or more" if page.cursor else number(len(page.jobs)) if page.jobs else ""
 
 
 async def readiness(client: AsyncAfterthought) -> models.Ready:

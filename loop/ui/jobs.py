@@ -20,7 +20,7 @@ from loop.ui.visitors import notify_success
 
 _LISTED = 25
 _STATES = get_args(models.JobAnswer.model_fields["state"].annotation)
-_KINDS = get_args(models.JobAnswer.model_fields["kind"].annotation)
+KINDS = get_args(models.JobAnswer.model_fields["kind"].annotation)
 _ENDED, _REPLAYABLE = {"done", "nothing", "dead", "cancelled"}, {"dead", "cancelled"}
 _JOB_EVENTS = ("job.deferred", "job.finished")
 _ALL = "all"
@@ -36,6 +36,11 @@ class OperationsState(PageState):
     reason: str = ""
     after: str = ""
     """Where the page of jobs begins."""
+
+
+def jobs_at(state: str = "", kind: str = "", app: str = "") -> str:
+    """Return the address of the jobs of a state, a kind and an app."""
+    return OperationsState(view="jobs", state=state, kind=kind, app=app).address("/operations")
 
 
 async def show_jobs(view: PageView) -> None:
@@ -64,7 +69,7 @@ class JobTable:
     async def build(self) -> None:
         """Build the filters, the table's place and what can be done with what is chosen."""
         with ui.row().classes("items-center gap-3 w-full"):
-            for name, label, options in (("state", "State", _STATES), ("kind", "Kind", _KINDS)):
+            for name, label, options in (("state", "State", _STATES), ("kind", "Kind", KINDS)):
                 chooser = ui.select([_ALL, *options], value=one_of(options, self.filters[name]), label=label)
                 chooser.props("outlined dense").classes("w-44")
                 chooser.on_value_change(lambda event, name=name: self._filter(name, event.value))
@@ -214,7 +219,7 @@ class DeadLetters:
     async def build(self) -> None:
         """Build the filters and the place of what is found."""
         with ui.row().classes("items-center gap-3 w-full"):
-            self.kind = ui.select([_ALL, *_KINDS], value=one_of(_KINDS, self.state.kind), label="Kind")
+            self.kind = ui.select([_ALL, *KINDS], value=one_of(KINDS, self.state.kind), label="Kind")
             self.kind.props("outlined dense").classes("w-44")
             apps = apps_to_choose(self.view, "App", _ALL, self._filter)
             self.app = apps.select

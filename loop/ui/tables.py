@@ -32,6 +32,11 @@ _STYLE = """
 .figures td .text-xs { white-space: nowrap; }
 .figures th { color: var(--muted); font-weight: 500; white-space: nowrap; }
 .figures tbody tr:last-child td { border-bottom: 0; }
+.tiles { display: grid; gap: 1rem; width: 100%; grid-template-columns: repeat(auto-fill, minmax(9.25rem, 1fr)); }
+.tile { display: flex; flex-direction: column; color: inherit; text-decoration: none; border: 1px solid var(--line);
+  border-radius: .5rem; padding: .75rem; min-width: 0; border-left: 4px solid var(--line); }
+.tile:hover { background: rgb(127 127 127 / .08); } .tile.bad { border-left-color: #c2410c; }
+.tile .figure { font-size: 1.5rem; line-height: 2rem; font-weight: 600; }
 .views { display: flex; gap: .25rem; flex-wrap: wrap; border-bottom: 1px solid var(--line); width: 100%; }
 .views a { padding: .5rem .75rem; text-decoration: none; color: var(--muted); border-bottom: 2px solid transparent; }
 .views a[aria-current] { color: inherit; border-color: var(--q-primary); }
@@ -81,6 +86,31 @@ class KeptInPlace:
                 self.built[key] = old
             else:
                 old[1].delete()
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A figure with its name, what it means, and the address where more of it is shown."""
+
+    name: str
+    figure: str
+    about: str
+    address: str
+    is_bad: bool = False
+
+    def build(self) -> ui.element:
+        """Show it."""
+        with ui.link(target=self.address).classes("tile bad" if self.is_bad else "tile") as shown:
+            note(self.name)
+            ui.label(self.figure).classes("figure")
+            note(self.about).classes("said !text-xs")
+        return shown
+
+
+def tiles() -> KeptInPlace:
+    """Return a place for tiles."""
+    ui.add_css(_STYLE)
+    return KeptInPlace(ui.element("div").classes("tiles"))
 
 
 @dataclass

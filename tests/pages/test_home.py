@@ -121,6 +121,5 @@ def test_what_needs_somebody_leads_to_where_it_is_dealt_with_and_goes_with_it(
         row.state, row.reason, row.finished_at = JobState.DEAD, "it cannot be reached", datetime.now(UTC)
     page = at.open("/")
     dead = page.get_by_role("group", name="Needs you").get_by_role("link", name="dead letter")
-    expect(dead).to_contain_text("it cannot be reached")
     dead.click()
     page.wait_for_url("**/operations?view=dead")

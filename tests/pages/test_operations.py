@@ -61,18 +61,47 @@ def _choose(page: Page, label: str, option: str) -> None:
 
 def test_what_is_now_is_shown_and_follows_the_work(at: Window, client: Afterthought) -> None:
     page = at.open("/operations")
-    expect(page.get_by_test_id("level")).to_be_visible()
+    expect(page.get_by_role("link", name="Energy")).to_contain_text("memory work starts above 20 %")
+    expect(page.get_by_role("link", name="Workers 1")).to_contain_text("Listening: worker-1")
     needs = page.get_by_role("region", name="Each dependency and what to do about it")
     expect(needs).to_contain_text("Redis answers.")
-    expect(needs).to_contain_text("Listening: worker-1")
-    expect(page.get_by_text("Workers heard of lately: 1")).to_be_visible()
     client.start_conversation(conversation_id="monday", user_id="ada")
     client.add_messages("monday", [{"role": "user", "content": "I moved to Lisbon in May."}])
     client.end_conversation("monday")
     chart = page.get_by_role("img", name="Spent by app")
     expect(chart).to_have_attribute("aria-label", re.compile(re.escape(client.app or "-")))
     page.get_by_role("button", name="As a table").nth(1).click()
-    expect(page.get_by_role("region", name="Spent by kind of work")).to_contain_text("create_memory")
+    spent = page.get_by_role("region", name="Spent by kind of work")
+    expect(spent).to_contain_text("Write a memory")
+    expect(page.locator("main, .q-page")).not_to_contain_text("create_memory")
+    # The line below which no memory work starts, on an axis from zero; and each kind has its own colour, though others
+    # that come before it in the palette are not there.
+    level = page.get_by_role("img", name="Lowest energy by hour")
+    expect(level.locator("text", has_text="memory work above 20 %")).to_be_visible()
+    figures = level.locator("text").filter(has_text=re.compile(r"^-?\d+$")).all_text_contents()
+    assert sorted(map(int, figures)) == [0, 20, 40, 60, 80, 100]
+    colours = page.get_by_role("link", name="Extract facts").locator("xpath=preceding-sibling::span")
+    expect(colours).to_have_css("background-color", "rgb(21, 128, 61)")
+
+
+def test_each_figure_leads_to_its_jobs(at: Window, client: Afterthought) -> None:
+    job = _held_job(client)
+    page = at.open("/operations")
+    work = page.get_by_role("region", name="Jobs that are not finished, by kind")
+    row = work.get_by_role("row", name=re.compile("^Write a memory"))
+    row.get_by_role("link").click()
+    page.wait_for_url("**/operations?view=jobs&state=deferred&kind=create_memory")
+    expect(page.get_by_role("region", name="Jobs, newest first")).to_contain_text(client.app or "-")
+    page = at.open("/operations")
+    page.get_by_role("link", name="Deferred").click()
+    page.wait_for_url("**/operations?view=jobs&state=deferred")
+    client.cancel_job(job)
+    for one in client.iter_jobs():
+        if one.state == "deferred":
+            client.cancel_job(one.job_id)
+    page = at.open("/operations")
+    expect(page.get_by_role("link", name="Energy")).to_be_visible()
+    expect(work.get_by_role("row", name=re.compile(r"^(Call a webhook|Compose a context)"))).to_have_count(0)
 
 
 def test_a_job_is_cancelled_and_run_again(at: Window, client: Afterthought) -> None:
