@@ -50,7 +50,8 @@ _STYLE = """
 .body--dark { --line: #3f3f46; --muted: #a1a1aa; --q-primary: #22d3ee !important; }
 .nicegui-content { padding: 1rem; gap: 1rem; max-width: 1400px; margin: 0 auto; width: 100%; }
 .muted { color: var(--muted); }
-.q-btn.danger { color: #b91c1c; } .body--dark .q-btn.danger { color: #fca5a5; }
+.danger { color: #b91c1c !important; } .body--dark .danger { color: #fca5a5 !important; }
+.nicegui-link:where(:not(.text-inherit)) { color: var(--q-primary); }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; width: 100%; }
 .menu[aria-current] > *, .current { background: rgb(8 145 178 / .16); box-shadow: inset 3px 0 var(--q-primary); }
 .menu[aria-current] { font-weight: 600; }

@@ -26,6 +26,8 @@ _STYLE = """
 .figures caption { position: absolute; left: -999rem; }
 .figures th, .figures td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line);
   vertical-align: top; overflow-wrap: anywhere; }
+dl.figures { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .15rem 1rem; margin: 0; }
+dl.figures dd { margin: 0; overflow-wrap: anywhere; }
 .figures .short { white-space: nowrap; } .figures .long { min-width: 14rem; } .figures .text-xs { font-size: inherit; }
 .figures .q-btn__content { flex-wrap: nowrap; white-space: nowrap; }
 .figures a { color: var(--q-primary); display: inline-block; min-width: 7rem; }
@@ -37,6 +39,9 @@ _STYLE = """
   border-radius: .5rem; padding: .75rem; min-width: 0; border-left: 4px solid var(--line); }
 .tile:hover { background: rgb(127 127 127 / .08); } .tile.bad { border-left-color: #c2410c; }
 .tile .figure { font-size: 1.5rem; line-height: 2rem; font-weight: 600; }
+.listing th { color: var(--muted); font-weight: 500; font-size: .875rem; } .listing td { font-size: .875rem; }
+@media (max-width: 599px) { .listing .q-table :is(th, td) { padding-left: .5rem; padding-right: .5rem; } }
+.listing .link { color: var(--q-primary); text-decoration: underline; }
 .views { display: flex; gap: .25rem; flex-wrap: wrap; border-bottom: 1px solid var(--line); width: 100%; }
 .views a { padding: .5rem .75rem; text-decoration: none; color: var(--muted); border-bottom: 2px solid transparent; }
 .views a[aria-current] { color: inherit; border-color: var(--q-primary); }
@@ -123,6 +128,32 @@ class Table:
     def keep(self, rows: Iterable[tuple[str, object, Row]]) -> None:
         """Show these rows, each under its key; one whose ``object`` is the same stays."""
         self.body.show((key, shown, partial(_row, cells)) for key, shown, cells in rows)
+
+
+_CHOOSE_ALL = '<q-checkbox v-model="props.selected" dense aria-label="Choose all" />'
+_CHOOSE = """<q-checkbox v-model="props.selected" dense :aria-label="'Choose ' + props.row.name" />"""
+
+
+def paged_table(caption: str, columns: Mapping[str, str], hidden_on_phones: Collection[str] = ()) -> ui.table:
+    """Show a table of the library's, of which rows have an ``id``, and a ``name`` where they can be chosen.
+
+    Pages are fetched by who fills it: the service knows the next one, and not how many there are.
+    """
+    ui.add_css(_STYLE)
+
+    def column(name: str, label: str) -> dict[str, Any]:
+        classes = "gt-xs" if name in hidden_on_phones else ""
+        of_column = {"name": name, "label": label, "field": name, "align": "left"}
+        return of_column | {"classes": classes, "headerClasses": classes}
+
+    table = ui.table(rows=[], columns=[column(*one) for one in columns.items()])
+    table.props(
+        "flat bordered wrap-cells hide-selected-banner no-data-label='Nothing like this.' tabindex=0 role=region"
+    )
+    table.props["aria-label"] = caption
+    table.add_slot("header-selection", _CHOOSE_ALL)
+    table.add_slot("body-selection", _CHOOSE)
+    return table.classes("w-full listing")
 
 
 ItemT = TypeVar("ItemT")
