@@ -20,23 +20,29 @@ from loop.ui.audit import AdministrationState, Audit, build_erasures, show_answe
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame, PageView
 from loop.ui.home import ANSWERED_BY, NAME, build_install, show_new_token
+from loop.ui.jobs import jobs_at
 from loop.ui.state import Draft
 from loop.ui.tables import (
+    IN_ROW,
     OUTLINED,
     PRIMARY,
     PagedTable,
     Row,
+    Tile,
     action,
     amount,
     card,
     counted,
+    danger,
+    note,
     number,
     rows_of,
-    show_table,
     show_views,
+    tiles,
 )
 from loop.ui.times import show_time
 from loop.ui.visitors import FormError, in_words_of, notify_error, notify_success
+from loop.ui.wording import words_of
 from shared.text.lines import read_json
 
 
@@ -49,7 +55,7 @@ class UserTable:
     async def build(self) -> None:
         """Build the place of the table, and show the first."""
         with card("Users"):
-            head = ["User", "", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active"]
+            head = ["User", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active", ""]
             self.table = PagedTable(
                 "Users by id",
                 head,
@@ -65,12 +71,12 @@ class UserTable:
         def erase() -> None:
             if one.user_id is None:
                 return
-            button = ui.button("Erase", icon="delete_forever", on_click=lambda: self._erase(one), color=None)
-            button.props("outline no-caps dense").classes("px-2 danger")
+            button = danger("Erase", lambda: self._erase(one), IN_ROW)
             button.props["aria-label"] = f"Erase {one.user_id}"
 
         counts = (one.conversations, one.messages, one.memories, one.facts)
-        return [one.user_id or "nobody named", erase, *map(number, counts), "yes" if one.has_profile else "no", active]
+        profile = "yes" if one.has_profile else "no"
+        return [one.user_id or "nobody named", *map(number, counts), profile, active, erase]
 
     async def _erase(self, one: models.UserAnswer) -> None:
         user_id = one.user_id
@@ -126,8 +132,7 @@ class TokenTable:
             if one.revoked_at is not None:
                 show_time(one.revoked_at, "revoked")
                 return
-            button = ui.button("Revoke", icon="block", on_click=lambda: self._revoke(one))
-            button.props("outline no-caps dense").classes("px-2")
+            button = danger("Revoke", lambda: self._revoke(one), IN_ROW)
             button.props["aria-label"] = f"Revoke {one.label or one.token_id}"
 
         may = ", ".join(_GRANTS[grant] for grant in one.grants) or "–"
@@ -196,7 +201,7 @@ def build_archives(view: PageView) -> None:
             label="Import an exported app (JSON)", auto_upload=True, max_file_size=_MOST_BYTES, on_upload=put_in,
             on_rejected=lambda: notify_error("The file is larger than 64 MB; use: afterthought import"),
         )  # fmt: skip
-        upload.props("accept=.json flat bordered color=blue-grey-9").classes("w-full max-w-md")
+        upload.props("accept=.json flat bordered color=transparent text-color=primary").classes("w-full max-w-md")
 
 
 _VIEWS = {"app": "App", "tokens": "Tokens", "answers": "Answers", "users": "Users", "data": "Data", "audit": "Audit"}
@@ -272,23 +277,25 @@ async def show_app(view: PageView) -> None:
             return
         _build_form(view, details)
     with card("What it holds and spends"):
-        rows = [
-            ["Memories", number(details.memories)],
-            [
-                "Conversations",
-                f"{number(details.open_conversations)} open, {number(details.ended_conversations)} ended",
-            ],
-            ["Spent in the last hour", _spent(energy.last1h, energy.hourly_budget, energy.hourly_status)],
-            ["Spent in the last day", _spent(energy.last24h, energy.daily_budget, energy.daily_status)],
-            ["Spent in all", f"{amount(energy.total)} units"],
-            *([kind, f"{amount(units)} units"] for kind, units in energy.by_kind.items()),
-        ]
-        show_table("What the app holds and spends", ["What", "Figure"], rows)
+        chat, memory = (f"/{page}/{quote(details.app_id, safe='')}" for page in ("chat", "memory"))
+        work = jobs_at(app=details.app_id)
+        both = details.open_conversations + details.ended_conversations
+        shown = (
+            Tile("Memories", number(details.memories), "that stand", memory),
+            Tile("Conversations", number(both), f"{number(details.open_conversations)} of them open", chat),
+            _spent("Spent in an hour", energy.last1h, energy.hourly_budget, energy.hourly_status, work),
+            _spent("Spent in a day", energy.last24h, energy.daily_budget, energy.daily_status, work),
+            Tile("Spent in all", amount(energy.total), "units", work),
+        )
+        tiles().show((one.name, one, one.build) for one in shown)
+        if energy.by_kind:
+            note("Of it: " + ", ".join(f"{words_of(kind)} {amount(units)}" for kind, units in energy.by_kind.items()))
     await tuning.show_settings_of(view)
 
 
-def _spent(units: float, budget: float | None, status: str | None) -> str:
-    return f"{amount(units)} units" + (f" of {amount(budget)}, {status}" if budget is not None else "")
+def _spent(name: str, units: float, budget: float | None, status: str | None, address: str) -> Tile:
+    about = "units, no budget" if budget is None else f"of {amount(budget)} units, {status}"
+    return Tile(name, amount(units), about, address, status in ("depleted", "exceeded"))
 
 
 def _build_form(view: PageView, details: models.AppDetails) -> None:

@@ -7,7 +7,7 @@ What ends an app's memories: purged, erased or uninstalled, each confirmed in wr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,10 +17,11 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.chat import text_of
 from loop.ui.confirmation import confirmed, show_receipt
-from loop.ui.frame import PageView, chat_address, in_turn, live, press_once
+from loop.ui.frame import PageView, chat_address, in_turn, live
 from loop.ui.session_view import long_text
 from loop.ui.state import Draft, PageState
 from loop.ui.tables import (
+    IN_ROW,
     OUTLINED,
     PRIMARY,
     KeptInPlace,
@@ -31,7 +32,9 @@ from loop.ui.tables import (
     actor_cell,
     card,
     counted,
+    danger,
     heading,
+    more_button,
     note,
     number,
     read_pages,
@@ -151,7 +154,7 @@ class AnswerQueue:
         self.state.props("no-caps outline")
         self.cards = KeptInPlace(ui.column().classes("w-full gap-3"))
         self.none = ui.label("No answer is here.").classes("muted")
-        self.more = press_once(ui.button("More").props("flat dense no-caps"), self._more)
+        self.more = more_button(self._more)
 
     @in_turn
     async def refresh(self) -> None:
@@ -252,20 +255,20 @@ async def build_erasures(view: PageView) -> None:
     await erasing.receipts.refresh()
 
 
-def _offer(name: str, explanation: str, action: Any) -> None:
+def _offer(name: str, explanation: str, act: Callable[[], Awaitable[None]]) -> None:
     with ui.row().classes("items-center gap-3 w-full"):
-        ui.button(name, on_click=action, color=None).props("outline no-caps").classes("danger")
+        danger(name, act)
         note(explanation)
 
 
 def _row(one: models.Receipt, labels: TokenLabels) -> Row:
-    def details() -> None:
-        show = ui.button("Show", on_click=lambda: show_receipt(one, labels=labels))
-        show.props("outline no-caps dense").classes("px-2")
-
     whose = one.user_id or (f"one {one.scope}" if one.scope in _OF_ONE else "all of the app")
     count = number(sum(one.erased.values()))
-    return [one.scope, whose, actor_cell(one.actor, labels), lambda: show_time(one.at), count, details]
+
+    def show() -> object:
+        return action("Show", lambda: show_receipt(one, labels=labels), IN_ROW)
+
+    return [one.scope, whose, actor_cell(one.actor, labels), lambda: show_time(one.at), count, show]
 
 
 @dataclass

@@ -14,7 +14,7 @@ COLOURS = (
 )  # fmt: skip
 # Drawn as SVG, so that the page's own colours apply in light and in dark, also when that changes.
 _STYLE = """
-.chart { width: 100%; height: 14rem; } .chart svg text { fill: var(--muted) !important; }
+.chart { width: 100%; height: 14rem; } .chart svg text { fill: var(--muted) !important; stroke: none; }
 .chart svg path[stroke='#ccc'] { stroke: var(--line); }
 """
 
@@ -98,7 +98,7 @@ class Chart:
             line = {"type": "dashed", "color": COLOURS[3], "width": 1.5}
             shape["markLine"] = {
                 "silent": True, "symbol": "none", "animation": False, "data": [{"yAxis": level}], "lineStyle": line,
-                "label": {"formatter": meaning, "position": "insideStartTop", "textBorderWidth": 0},
+                "label": {"formatter": meaning, "position": "insideStartTop"},
             }  # fmt: skip
         # From zero, so that heights compare; what is below it is told by the table and beside the cursor.
         scale = {"min": 0} | ({} if self._most is None else {"max": self._most, "interval": self._most / 5})

@@ -41,13 +41,22 @@ _OF_ALL = (
     ("Administration", "/administration", "admin_panel_settings"),
 )
 COLOURS = {"project": "#0891b2", "preference": "#7c3aed", "identity": "#15803d", "pin": "#c2410c"}
+MARK = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" aria-hidden="true">'
+    '<rect width="24" height="24" rx="6" fill="#0e7490"/>'
+    '<g fill="none" stroke="#fff" stroke-width="2" stroke-linecap="round">'
+    '<path d="M10.6 7.2a6.6 6.6 0 0 0 0 9.6"/><path d="M6.9 4.2a11 11 0 0 0 0 15.6" opacity=".6"/></g>'
+    '<circle cx="15.6" cy="12" r="3.6" fill="#fff"/></svg>'
+)
+"""A thought, and its echo."""
 _PATIENCE_SECONDS = 600.0
 """How long a page is kept whose browser is away, asleep or without a network, with what is open in it."""
 _LEFT_SECONDS = 2.0
 _STYLE = """
-:root { --line: #d4d4d8; --muted: #52525b; }
+:root { --line: #d4d4d8; --muted: #52525b; --page: #fff; }
 .body--light { --q-primary: #0e7490 !important; }
-.body--dark { --line: #3f3f46; --muted: #a1a1aa; --q-primary: #22d3ee !important; }
+.body--dark { --line: #3f3f46; --muted: #a1a1aa; --page: #121212; --q-primary: #22d3ee !important; }
+.body--dark .q-dialog { --page: #1d1d1d; }
 .nicegui-content { padding: 1rem; gap: 1rem; max-width: 1400px; margin: 0 auto; width: 100%; }
 .muted { color: var(--muted); }
 .danger { color: #b91c1c !important; } .body--dark .danger { color: #fca5a5 !important; }
@@ -202,7 +211,9 @@ def bare(title: str) -> Iterator[None]:
     ui.add_css(_STYLE)
     ui.add_head_html(f"<script>{SCRIPT}</script>")
     ui.dark_mode(None)
-    ui.html(f"<h1 class='text-2xl font-semibold'>{title}</h1>", sanitize=False)
+    with ui.row().classes("items-center gap-3"):
+        ui.html(MARK, sanitize=False).classes("w-8 h-8")
+        ui.html(f"<h1 class='text-2xl font-semibold'>{title}</h1>", sanitize=False)
     yield
 
 
@@ -225,7 +236,9 @@ def _surroundings(view: PageView, title: str, *, is_of_app: bool) -> Iterator[ui
         _links(view, title)
     with header:
         ui.button(icon="menu", on_click=drawer.toggle).props("flat round dense color=white aria-label=Menu")
-        ui.label(title).classes("text-lg font-semibold ellipsis")
+        with ui.link(target="/").classes("flex shrink-0").props("aria-label=Afterthought"):
+            ui.html(MARK, sanitize=False).classes("w-7 h-7")
+        ui.label(title).classes("text-lg font-semibold ellipsis").props("role=heading aria-level=1")
         named = ui.badge(view.app_id).props("color=cyan-9").classes("ellipsis max-w-[40vw]")
         named.set_visibility(is_of_app)
         ui.space()

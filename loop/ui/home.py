@@ -17,7 +17,7 @@ from nicegui import ui
 from afterthought_client import ApiError, AsyncAfterthought, models
 from loop.ui.frame import PageView, in_turn, live, press_once
 from loop.ui.state import Draft
-from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, counted, heading, note, number
+from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, counted, heading, more_button, note, number
 from loop.ui.times import show_time
 from loop.ui.visitors import in_words_of, notify_success
 
@@ -114,7 +114,7 @@ class Home:
                         _show_app(one)
                 more.set_visibility(self._cursor is not None)
 
-            more = press_once(action("More apps", lambda: None, FLAT), show_more)
+            more = more_button(show_more, "More apps")
             more.set_visibility(self._cursor is not None)
 
     async def _next(self) -> list[models.ListedApp]:
@@ -230,9 +230,9 @@ def build_install(view: PageView) -> None:
             draft.forget()
             await _show_first_call(view, known)
 
-        draft = Draft(view, "install", {"app_id": app_id, "name": name, "answered_by": answered_by})
         name.on("keydown.enter", install)
         press_once(action("Install", lambda: None, PRIMARY, icon="add"), install)
+        draft = Draft(view, "install", {"app_id": app_id, "name": name, "answered_by": answered_by})
 
 
 async def _show_first_call(view: PageView, app_id: str) -> None:

@@ -17,7 +17,7 @@ from afterthought_client import models
 from loop.ui import jobs, tuning
 from loop.ui.charts import Chart
 from loop.ui.choosers import apps_to_choose
-from loop.ui.frame import Frame, PageView, live, press_once
+from loop.ui.frame import Frame, PageView, live
 from loop.ui.home import count_dead, readiness
 from loop.ui.jobs import OperationsState, jobs_at
 from loop.ui.tables import (
@@ -31,6 +31,7 @@ from loop.ui.tables import (
     card,
     counted,
     heading,
+    more_button,
     note,
     number,
     show_table,
@@ -80,7 +81,7 @@ async def show_compactions(view: PageView) -> None:
 
     with card(f"Compactions in {_DAYS} days"):
         found = ui.column().classes("w-full gap-3 min-w-0")
-        more = press_once(ui.button("More apps").props("flat dense no-caps"), show_more)
+        more = more_button(show_more, "More apps")
     await show_more()
 
 
@@ -275,8 +276,9 @@ class Now:
 
 
 def _needed(one: models.Dependency) -> Cell:
-    name, colour = _HEALTH["ok" if one.ok else "fail" if one.needed else "warn"]
-    return lambda: badge("missing" if colour != _HEALTH["ok"][1] else name, colour)
+    if one.ok:
+        return "well"
+    return lambda: ui.label("missing" if one.needed else "not there").classes("danger font-medium")
 
 
 def _duration(seconds: float) -> str:

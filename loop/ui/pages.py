@@ -99,6 +99,7 @@ def _build(interface: InProcess) -> FastAPI:
     # Deferred: both load the library.
     from nicegui import core, ui
 
+    from loop.ui.frame import MARK
     from loop.ui.routes import register
 
     front = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, version=release())
@@ -106,6 +107,7 @@ def _build(interface: InProcess) -> FastAPI:
     ui.run_with(
         front,
         title="Afterthought",
+        favicon=MARK,
         dark=None,
         language="en-US",
         binding_refresh_interval=None,

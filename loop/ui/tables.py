@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -22,6 +21,14 @@ Row = Sequence[Cell]
 _SHORT = 30
 _MOST_TOKENS = 100
 _STYLE = """
+/* A shade at the side on which there is more to scroll to. */
+.scrolls { overflow-x: auto; background-repeat: no-repeat;
+  background-size: 3rem 100%, 3rem 100%, .75rem 100%, .75rem 100%;
+  background-position: 0, 100%, 0, 100%; background-attachment: local, local, scroll, scroll;
+  background-image: linear-gradient(90deg, var(--page) 50%, transparent),
+    linear-gradient(270deg, var(--page) 50%, transparent),
+    radial-gradient(farthest-side at 0 50%, rgb(127 127 127 / .6), transparent),
+    radial-gradient(farthest-side at 100% 50%, rgb(127 127 127 / .6), transparent); }
 .figures { border-collapse: collapse; width: 100%; font-size: .875rem; }
 .figures caption { position: absolute; left: -999rem; }
 .figures th, .figures td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line);
@@ -48,11 +55,11 @@ dl.figures dd { margin: 0; overflow-wrap: anywhere; }
 """
 
 
-def show_table(caption: str, head: Sequence[str], rows: Iterable[Row] = ()) -> Table:
+def show_table(caption: str, head: Sequence[str], rows: Iterable[Row]) -> None:
     """Show a table that scrolls in itself where it is wider than the window; its caption is for screen readers."""
     ui.add_css(_STYLE)
     # It can have the focus, or nobody could scroll it by keys.
-    with ui.element("div").classes("w-full overflow-x-auto").props("tabindex=0 role=region") as whole:
+    with ui.element("div").classes("w-full scrolls").props("tabindex=0 role=region") as whole:
         whole.props["aria-label"] = caption
         with ui.element("table").classes("figures"):
             with ui.element("caption"):
@@ -61,10 +68,9 @@ def show_table(caption: str, head: Sequence[str], rows: Iterable[Row] = ()) -> T
                 for name in head:
                     with ui.element("th").props("scope=col"):
                         ui.label(name)
-            with ui.element("tbody") as body:
+            with ui.element("tbody"):
                 for row in rows:
                     _row(row)
-    return Table(whole, KeptInPlace(body))
 
 
 @dataclass
@@ -116,18 +122,6 @@ def tiles() -> KeptInPlace:
     """Return a place for tiles."""
     ui.add_css(_STYLE)
     return KeptInPlace(ui.element("div").classes("tiles"))
-
-
-@dataclass
-class Table:
-    """A table that is shown."""
-
-    whole: ui.element
-    body: KeptInPlace
-
-    def keep(self, rows: Iterable[tuple[str, object, Row]]) -> None:
-        """Show these rows, each under its key; one whose ``object`` is the same stays."""
-        self.body.show((key, shown, partial(_row, cells)) for key, shown, cells in rows)
 
 
 _CHOOSE_ALL = '<q-checkbox v-model="props.selected" dense aria-label="Choose all" />'
@@ -206,7 +200,7 @@ class PagedTable:
         self._pages = 1
         self._cursor: str | None = None
         self.container = ui.column().classes("w-full gap-2 min-w-0")
-        self._more = press_once(ui.button("More").props("flat dense no-caps"), self._show_more)
+        self._more = more_button(self._show_more)
         self._more.set_visibility(False)
 
     @in_turn
@@ -232,15 +226,14 @@ class PagedTable:
         self._draw()
 
 
-def _row(row: Row) -> ui.element:
-    with ui.element("tr") as shown:
+def _row(row: Row) -> None:
+    with ui.element("tr"):
         for cell in row:
             with ui.element("td"):
                 if isinstance(cell, str):
                     ui.label(cell).props("dir=auto").classes("short" if len(cell) <= _SHORT else "long")
                 else:
                     cell()
-    return shown
 
 
 def show_views(path: str, views: Mapping[str, str], current: str) -> None:
@@ -274,6 +267,8 @@ def badge(text: str, colour: str = "grey-8") -> ui.badge:
 
 PRIMARY, OUTLINED, FLAT = "unelevated no-caps color=cyan-9", "outline no-caps", "flat dense no-caps"
 """Looks of buttons: what a form is for, what else it does, and what stands within a text."""
+IN_ROW = f"{OUTLINED} dense size=sm padding='xs sm'"
+"""The second look, in the row of a table."""
 
 
 def action(
@@ -281,6 +276,16 @@ def action(
 ) -> ui.button:
     """Show a button in one of the looks."""
     return ui.button(name, icon=icon, on_click=act, color=color).props(look)
+
+
+def danger(name: str, act: Callable[[], object], look: str = OUTLINED) -> ui.button:
+    """Show a button that takes something away for good."""
+    return action(name, act, look, color=None).classes("danger")
+
+
+def more_button(act: Callable[[], Awaitable[None]], name: str = "More") -> ui.button:
+    """Show a button that shows the next page."""
+    return press_once(action(name, lambda: None, FLAT), act)
 
 
 def note(text: str) -> ui.label:
@@ -299,8 +304,12 @@ def number(value: float | None, places: int = 0, unit: str = "") -> str:
 
 
 def amount(value: float | None) -> str:
-    """Return units of energy, exact enough for the small ones too."""
-    return "–" if value is None else f"{value:,.4f}".rstrip("0").rstrip(".")
+    """Return units of energy, the fewer the more exactly."""
+    if value is None:
+        return "–"
+    places = 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 4
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".")
 
 
 def counted(count: int, one: str, many: str = "") -> str:

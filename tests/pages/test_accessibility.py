@@ -1,4 +1,5 @@
-"""axe-core finds nothing serious on any page, wide and light, narrow and dark; and no page scrolls sideways."""
+"""axe-core finds nothing serious on any page, wide and light, narrow and dark; and no page scrolls
+sideways; each has one first heading."""
 
 from __future__ import annotations
 
@@ -42,6 +43,8 @@ def test_axe_finds_nothing_serious(
             pages[path] = opened.open(path.format(app=client.app))
             opened.page.wait_for_load_state("networkidle")
             found[path] = _serious(Axe().run(opened.page))
+            if opened.page.get_by_role("heading", level=1).count() != 1:
+                found[path].append("no heading of its own, or several")
             if opened.page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
                 found[path].append("scrolls sideways")
     assert {path: told for path, told in found.items() if told} == {}
