@@ -43,8 +43,10 @@ from loop.ui.tables import (
 )
 from loop.ui.times import show_time
 from loop.ui.visitors import notify_success
+from loop.ui.wording import words_of
 
 _SHOWN_CHARACTERS = 300
+_CHOICE = "no-caps unelevated toggle-color=cyan-9"
 _OF = {"memories": "Memories", "facts": "Facts", "profiles": "Profiles", "settings": "Settings of sessions"}
 _HEAD = {
     "memories": ["When", "What", "Memory", "Who", "Why", "Before", "After"],
@@ -76,7 +78,7 @@ class Audit:
         self.labels = await token_labels(self.view)
         chosen = self.view.address.of(AdministrationState).of
         self.of = ui.toggle(_OF, value=chosen if chosen in _OF else "memories", on_change=self.show)
-        self.of.props("no-caps outline").classes("flex-wrap")
+        self.of.props(_CHOICE).classes("flex-wrap")
         self.found = ui.column().classes("card w-full min-w-0")
         await self.show()
 
@@ -98,10 +100,16 @@ class Audit:
 
     def _row(self, one: Any, *about: str) -> Row:
         who = actor_cell(one.actor, self.labels)
-        return [_at(one.at), one.kind, *about, who, one.reason, _in_short(one.before), _in_short(one.after)]
+        return [_at(one.at), words_of(one.kind), *about, who, one.reason, _in_short(one.before), _in_short(one.after)]
 
     def _profile_row(self, one: models.AuditLine) -> Row:
-        return [_at(one.last_at), one.kind, _whose(one), actor_cell(one.actor, self.labels), number(one.count)]
+        return [
+            _at(one.last_at),
+            words_of(one.kind),
+            _whose(one),
+            actor_cell(one.actor, self.labels),
+            number(one.count),
+        ]
 
 
 def _whose(one: Any) -> str:
@@ -151,7 +159,7 @@ class AnswerQueue:
         heading("Answers")
         chosen = self.view.address.of(AdministrationState).state
         self.state = ui.toggle(_STATES, value=chosen if chosen in _STATES else "pending", on_change=self._choose)
-        self.state.props("no-caps outline")
+        self.state.props(_CHOICE)
         self.cards = KeptInPlace(ui.column().classes("w-full gap-3"))
         self.none = ui.label("No answer is here.").classes("muted")
         self.more = more_button(self._more)

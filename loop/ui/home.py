@@ -60,7 +60,14 @@ async def show_home(view: PageView) -> None:
     home = Home(view)
     await home.refresh_needs()
     await home.show_apps()
-    live(view).on(_EVENTS, home.refresh_needs)
+
+    async def follow() -> None:
+        live(view).on(_EVENTS, home.refresh_needs)
+        await home.refresh_needs()
+
+    # Once its browser is there: who has just logged in is often on the way to another page, and a stream would be kept
+    # for them for a minute.
+    ui.timer(0, follow, once=True)
     # Of a worker or a model's server that goes away no event tells.
     ui.timer(_LOOK_SECONDS, home.refresh_needs, immediate=False)
 

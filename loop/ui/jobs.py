@@ -34,7 +34,7 @@ from loop.ui.tables import (
 )  # fmt: skip
 from loop.ui.times import ago, clock, minute, show_time
 from loop.ui.visitors import notify_success
-from loop.ui.wording import words_of
+from loop.ui.wording import author_of, words_of
 
 _LISTED = 25
 _STATES = get_args(models.JobAnswer.model_fields["state"].annotation)
@@ -286,8 +286,15 @@ def _details(one: models.JobDetails) -> list[tuple[str, str]]:
 def _call(one: models.JobCall) -> list[str]:
     about = "about " if one.estimated else ""
     prompt, answer = (f"{about}{number(getattr(one, name))}" for name in _TOKENS)
-    model = "the built-in agent" if one.model == "extractive" else one.model
-    return [clock(one.at), words_of(one.kind), model, words_of(one.outcome), prompt, answer, amount(one.units)]
+    return [
+        clock(one.at),
+        words_of(one.kind),
+        author_of(one.model),
+        words_of(one.outcome),
+        prompt,
+        answer,
+        amount(one.units),
+    ]
 
 
 def in_words(label: str, options: Iterable[str], chosen: str) -> ui.select:

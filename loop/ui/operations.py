@@ -39,7 +39,7 @@ from loop.ui.tables import (
     tiles,
 )
 from loop.ui.times import local, long_day
-from loop.ui.wording import words_of
+from loop.ui.wording import author_of, words_of
 
 _APPS = 10
 _DAYS = 14
@@ -97,7 +97,8 @@ async def show_retrievals(view: PageView) -> None:
                 [words_of(stage), number(one.count), *(number(ms, 1) for ms in (one.mean, one.p50, one.p95, one.p99))]
                 for stage, one in got.durations.items()
             ]
-            show_table("Latency by stage, milliseconds", ["Stage", "Count", "Mean", "p50", "p95", "p99"], rows)
+            if rows:
+                show_table("Latency by stage, milliseconds", ["Stage", "Count", "Mean", "p50", "p95", "p99"], rows)
             gate = [[words_of(name), words_of(way.state), way.why] for name, way in got.gate.ways.items()]
             show_table("Release gate", ["Way", "State", "Why"], gate)
 
@@ -268,9 +269,8 @@ class Now:
         with self._work, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
             _show_unfinished(figures)
             with _section("What the service needs"):
-                state = "Ready" if ready.ready else "Not ready"
-                agent = "the built-in agent" if ready.agent == "extractive" else ready.agent
-                ui.label(f"{state}, release {ready.version}. Memories are written by: {agent}").classes("text-sm")
+                state = f"{'Ready' if ready.ready else 'Not ready'}, release {ready.version}."
+                ui.label(f"{state} Memories are written by {author_of(ready.agent)}.").classes("text-sm")
                 rows = [[words_of(name), _needed(one), one.detail] for name, one in ready.dependencies.items()]
                 show_table("Each dependency and what to do about it", ["What", "State", "Found"], rows)
 

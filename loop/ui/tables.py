@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from nicegui import ui
 
 from loop.ui.frame import PageView, in_turn, press_once
+from loop.ui.wording import author_of
 
 Cell = str | Callable[[], object]
 """Text, or what builds the cell."""
@@ -335,7 +336,7 @@ def actor_name(actor: str, labels: TokenLabels = NO_LABELS) -> str:
     """Return who somebody is in a few words."""
     token = actor.removeprefix(_TOKEN)
     if token == actor:
-        return actor
+        return author_of(actor)
     return f"token {labels.get(token) or f'{token[:_SHOWN]}…'}"
 
 

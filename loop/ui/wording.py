@@ -97,6 +97,11 @@ def words_of(name: str) -> str:
     return known.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ").lower()
 
 
+def author_of(model: str) -> str:
+    """Return what a page calls who did a piece of work: a model by its name, or the rules that are built in."""
+    return "the built-in agent" if model == "extractive" else model
+
+
 def message_of(error: Exception, labels: Labels = {}) -> str:  # noqa: B006
     """Return an error in words for people; ``labels`` are those of a form, before what all pages call a field."""
     if not isinstance(error, ApiError):

@@ -41,7 +41,7 @@ def test_hostile_text_is_text_on_every_page(phone: Window, client: Afterthought)
     wrong: list[str] = []
     for path, text in shown.items():
         page = phone.open(path)
-        if path == "/operations?view=memory":
+        if path in ("/", "/operations?view=memory"):
             _ask_for_all_apps(page)
         if path.startswith("/chat/"):
             shown_whole = page.get_by_role("button", name=f"Show all {len(LONG):,} characters")
