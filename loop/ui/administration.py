@@ -23,24 +23,24 @@ from loop.ui.home import ANSWERED_BY, NAME, build_install, show_new_token
 from loop.ui.jobs import jobs_at
 from loop.ui.state import Draft
 from loop.ui.tables import (
-    IN_ROW,
     OUTLINED,
     PRIMARY,
+    Act,
+    ListedCell,
     PagedTable,
-    Row,
+    Said,
     Tile,
     action,
     amount,
     card,
     counted,
-    danger,
     note,
     number,
     rows_of,
     show_views,
     tiles,
+    time_cell,
 )
-from loop.ui.times import show_time
 from loop.ui.visitors import FormError, in_words_of, notify_error, notify_success
 from loop.ui.wording import words_of
 from shared.text.lines import read_json
@@ -64,19 +64,11 @@ class UserTable:
             )
         await self.table.refresh()
 
-    def _row(self, one: models.UserAnswer) -> Row:
-        def active() -> None:
-            ui.label("–") if one.last_active_at is None else show_time(one.last_active_at)
-
-        def erase() -> None:
-            if one.user_id is None:
-                return
-            button = danger("Erase", lambda: self._erase(one), IN_ROW)
-            button.props["aria-label"] = f"Erase {one.user_id}"
-
+    def _row(self, one: models.UserAnswer) -> list[ListedCell]:
         counts = (one.conversations, one.messages, one.memories, one.facts)
-        profile = "yes" if one.has_profile else "no"
-        return [one.user_id or "nobody named", *map(number, counts), profile, active, erase]
+        erase = Act("Erase", lambda: self._erase(one), f"Erase {one.user_id}", is_danger=True)
+        profile, active = "yes" if one.has_profile else "no", time_cell(one.last_active_at)
+        return [one.user_id or "nobody named", *map(number, counts), profile, active, erase if one.user_id else ""]
 
     async def _erase(self, one: models.UserAnswer) -> None:
         user_id = one.user_id
@@ -89,11 +81,9 @@ class UserTable:
         ]
         if not await confirmed(f"Erase everything of {user_id}?", goes, user_id):
             return
-        # Not in the row, which is shown anew.
-        with self.table.container:
-            done = await self.view.client.erase_user_data(user_id)
-            await self.table.refresh()
-            show_receipt(done.receipt, done.note)
+        done = await self.view.client.erase_user_data(user_id)
+        await self.table.refresh()
+        show_receipt(done.receipt, done.note)
 
 
 Grant = Literal["tokens", "uninstall", "answers"]
@@ -127,17 +117,12 @@ class TokenTable:
             )
         await self.table.refresh()
 
-    def _row(self, one: models.TokenAnswer) -> Row:
-        def end() -> None:
-            if one.revoked_at is not None:
-                show_time(one.revoked_at, "revoked")
-                return
-            button = danger("Revoke", lambda: self._revoke(one), IN_ROW)
-            button.props["aria-label"] = f"Revoke {one.label or one.token_id}"
-
+    def _row(self, one: models.TokenAnswer) -> list[ListedCell]:
+        end: ListedCell = time_cell(one.revoked_at, "revoked")
+        if one.revoked_at is None:
+            end = Act("Revoke", lambda: self._revoke(one), f"Revoke {one.label or one.token_id}", is_danger=True)
         may = ", ".join(_GRANTS[grant] for grant in one.grants) or "–"
-        by = one.parent_id or "an admin"
-        return [one.label or "–", one.token_id, may, lambda: show_time(one.created_at), by, end]
+        return [one.label or "–", one.token_id, may, time_cell(one.created_at), one.parent_id or "an admin", end]
 
     async def _issue(self) -> None:
         grants = [grant for grant, box in self.granted.items() if box.value]
@@ -247,17 +232,16 @@ def _may_not(view: PageView) -> bool:
     return True
 
 
-def _row(one: models.AppAnswer) -> Row:
-    address = f"/administration/{quote(one.app_id, safe='')}"
+def _row(one: models.ListedApp) -> list[ListedCell]:
     return [
-        lambda: ui.link(one.name, address),
+        Said(one.name, address=f"/administration/{quote(one.app_id, safe='')}"),
         one.app_id,
         "installed" if one.installed else "uninstalled",
         ANSWERED_BY[one.answered_by],
         number(one.weight),
         amount(one.hourly_budget),
         amount(one.daily_budget),
-        lambda: show_time(one.created_at),
+        time_cell(one.created_at),
     ]
 
 

@@ -21,12 +21,12 @@ from loop.ui.frame import PageView, chat_address, in_turn, live
 from loop.ui.session_view import long_text
 from loop.ui.state import Draft, PageState
 from loop.ui.tables import (
-    IN_ROW,
     OUTLINED,
     PRIMARY,
+    Act,
     KeptInPlace,
+    ListedCell,
     PagedTable,
-    Row,
     TokenLabels,
     action,
     actor_cell,
@@ -39,6 +39,7 @@ from loop.ui.tables import (
     number,
     read_pages,
     rows_of,
+    time_cell,
     token_labels,
 )
 from loop.ui.times import show_time
@@ -98,13 +99,21 @@ class Audit:
             caption = f"Changes of {_OF[self.of.value].lower()}, newest first"
             await PagedTable(caption, _HEAD[self.of.value], fetch, empty="Nothing was changed.").refresh()
 
-    def _row(self, one: Any, *about: str) -> Row:
+    def _row(self, one: Any, *about: str) -> list[ListedCell]:
         who = actor_cell(one.actor, self.labels)
-        return [_at(one.at), words_of(one.kind), *about, who, one.reason, _in_short(one.before), _in_short(one.after)]
-
-    def _profile_row(self, one: models.AuditLine) -> Row:
         return [
-            _at(one.last_at),
+            time_cell(one.at),
+            words_of(one.kind),
+            *about,
+            who,
+            one.reason,
+            _in_short(one.before),
+            _in_short(one.after),
+        ]
+
+    def _profile_row(self, one: models.AuditLine) -> list[ListedCell]:
+        return [
+            time_cell(one.last_at),
             words_of(one.kind),
             _whose(one),
             actor_cell(one.actor, self.labels),
@@ -114,10 +123,6 @@ class Audit:
 
 def _whose(one: Any) -> str:
     return one.user_id or "nobody named"
-
-
-def _at(at: Any) -> Callable[[], object]:
-    return lambda: show_time(at)
 
 
 def _in_short(value: Any) -> str:
@@ -269,14 +274,12 @@ def _offer(name: str, explanation: str, act: Callable[[], Awaitable[None]]) -> N
         note(explanation)
 
 
-def _row(one: models.Receipt, labels: TokenLabels) -> Row:
+def _row(one: models.Receipt, labels: TokenLabels) -> list[ListedCell]:
     whose = one.user_id or (f"one {one.scope}" if one.scope in _OF_ONE else "all of the app")
     count = number(sum(one.erased.values()))
 
-    def show() -> object:
-        return action("Show", lambda: show_receipt(one, labels=labels), IN_ROW)
-
-    return [one.scope, whose, actor_cell(one.actor, labels), lambda: show_time(one.at), count, show]
+    show = Act("Show", lambda: show_receipt(one, labels=labels))
+    return [one.scope, whose, actor_cell(one.actor, labels), time_cell(one.at), count, show]
 
 
 @dataclass

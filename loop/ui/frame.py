@@ -162,9 +162,7 @@ class Frame:
             shown.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
                 [one.replace(annotation=hints[one.name]) for one in taken]
             )
-            ui.page(path, title=f"{title} - Afterthought", response_timeout=30, reconnect_timeout=_PATIENCE_SECONDS)(
-                shown
-            )
+            ui.page(path, title=f"{title} - Afterthought", response_timeout=30)(shown)
 
         return register
 
@@ -173,11 +171,15 @@ def _release_when_left(client: Client) -> None:
     """Have the page forgotten soon after its tab was closed or shows another one."""
     # A page of its own, as what the library hands to all clients of an address is one for all of them.
     client.page = copy(client.page)
+    # Nor is a page kept that was left before its browser could say so, on the way to another one.
+    client.page.reconnect_timeout = _LEFT_SECONDS
+    client.on_connect(lambda: client.run_javascript("emitEvent('page_shown')"))
 
-    def release() -> None:
-        client.page.reconnect_timeout = _LEFT_SECONDS
+    def keep_for(seconds: float) -> None:
+        client.page.reconnect_timeout = seconds
 
-    ui.on("page_left", release)
+    ui.on("page_shown", lambda: keep_for(_PATIENCE_SECONDS))
+    ui.on("page_left", lambda: keep_for(_LEFT_SECONDS))
 
 
 def show_errors(visitors: Visitors) -> None:

@@ -27,9 +27,9 @@ from loop.ui.tables import (
     amount,
     counted,
     heading,
+    listing,
     note,
     number,
-    paged_table,
     show_table,
 )  # fmt: skip
 from loop.ui.times import ago, clock, minute, show_time
@@ -79,12 +79,12 @@ async def show_jobs(view: PageView) -> None:
 _WORK = """
 <q-td :props="props" style="min-width: 9rem">
   <a class="link" :href="props.row.address" @click.prevent="$parent.$emit('open', props.row.id)">
-    {{ props.row.kind }}</a>
+    {{ props.value }}</a>
   <div class="muted said" dir="auto">{{ props.row.why }}</div>
 </q-td>"""
 _STATE = """
 <q-td :props="props"><q-badge outline role="note" :class="{ danger: props.row.dead }">
-  {{ props.row.state }}</q-badge></q-td>"""
+  {{ props.value }}</q-badge></q-td>"""
 _DO = """
 <q-td :props="props"><q-btn v-if="props.row.doing" flat round dense size="sm" :icon="props.row.icon"
   :aria-label="props.row.doing" @click="$parent.$emit('do', props.row.id)" /></q-td>"""
@@ -114,11 +114,11 @@ class JobTable:
             self._replay = action("Run again", self._replay_chosen, OUTLINED, icon="replay")
             self._cancel = action("Cancel", self._cancel_chosen, OUTLINED, icon="cancel")
         actions.set_visibility(self._view.may_write)
-        columns = {"kind": "Work", "app": "App", "state": "State", "attempts": "Attempts", "at": "Asked for", "do": ""}
-        self._table = paged_table("Jobs, newest first", columns, hidden_on_phones={"app", "attempts", "at"})
+        head = ["Work", "App", "State", "Attempts", "Asked for", ""]
+        self._table = listing("Jobs, newest first", head, "No jobs like this.", {"App", "Attempts", "Asked for"})
         self._table.selection = "multiple" if self._view.may_write else None
         self._table.on_select(self._show_chosen)
-        for name, template in (("kind", _WORK), ("state", _STATE), ("do", _DO)):
+        for name, template in (("Work", _WORK), ("State", _STATE), ("do", _DO)):
             self._table.add_slot(f"body-cell-{name}", template)
         self._table.on("open", lambda event: self.open(event.args))
         self._table.on("do", self._do)
@@ -157,13 +157,13 @@ class JobTable:
             "id": one.job_id,
             "name": name,
             "address": jobs_at(job=one.job_id),
-            "kind": words_of(one.kind),
+            "Work": words_of(one.kind),
             "why": _why(one),
-            "app": one.app_id or "–",
-            "state": words_of(one.state),
+            "App": one.app_id or "–",
+            "State": words_of(one.state),
             "dead": one.state == "dead",
-            "attempts": f"{one.attempts} of {one.max_attempts}",
-            "at": ago(one.created_at),
+            "Attempts": f"{one.attempts} of {one.max_attempts}",
+            "Asked for": ago(one.created_at),
             "doing": doing[0],
             "icon": doing[1],
         }

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from nicegui import ui
+from nicegui.events import GenericEventArguments
 
 from loop.ui.frame import PageView, in_turn, press_once
+from loop.ui.times import UNKNOWN, ago, minute
 from loop.ui.wording import author_of
 
 Cell = str | Callable[[], object]
@@ -23,7 +26,7 @@ _SHORT = 30
 _MOST_TOKENS = 100
 _STYLE = """
 /* A shade at the side on which there is more to scroll to. */
-.scrolls { overflow-x: auto; background-repeat: no-repeat;
+.scrolls, .listing .q-table__middle { overflow-x: auto; background-repeat: no-repeat;
   background-size: 3rem 100%, 3rem 100%, .75rem 100%, .75rem 100%;
   background-position: 0, 100%, 0, 100%; background-attachment: local, local, scroll, scroll;
   background-image: linear-gradient(90deg, var(--page) 50%, transparent),
@@ -47,6 +50,7 @@ dl.figures dd { margin: 0; overflow-wrap: anywhere; }
   border-radius: .5rem; padding: .75rem; min-width: 0; border-left: 4px solid var(--line); }
 .tile:hover { background: rgb(127 127 127 / .08); } .tile.bad { border-left-color: #c2410c; }
 .tile .figure { font-size: 1.5rem; line-height: 2rem; font-weight: 600; }
+.listing { background: none !important; } .listing .q-table__bottom--nodata .q-icon { display: none; }
 .listing th { color: var(--muted); font-weight: 500; font-size: .875rem; } .listing td { font-size: .875rem; }
 @media (max-width: 599px) { .listing .q-table :is(th, td) { padding-left: .5rem; padding-right: .5rem; } }
 .listing .link { color: var(--q-primary); text-decoration: underline; }
@@ -125,29 +129,67 @@ def tiles() -> KeptInPlace:
     return KeptInPlace(ui.element("div").classes("tiles"))
 
 
+@dataclass(frozen=True)
+class Said:
+    """The cell of a listing: a text, with the whole of it or its exact time beside the cursor, or the way to more."""
+
+    text: str
+    tip: str = ""
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Act:
+    """The cell of a listing that is a button; ``name`` says to screen readers what it is about."""
+
+    text: str
+    act: Callable[[], object]
+    name: str = ""
+    is_danger: bool = False
+
+
+ListedCell = str | Said | Act
+
+
+def time_cell(at: datetime | None, before: str = "") -> ListedCell:
+    """Return the cell that says how long ago something was."""
+    return UNKNOWN if at is None else Said(f"{before} {ago(at)}".strip(), minute(at))
+
+
+_CELL = """
+<q-td :props="props">
+  <a v-if="props.value.address" class="link" :href="props.value.address">{{ props.value.text }}</a>
+  <q-btn v-else-if="props.value.acts" outline no-caps dense size="sm" padding="xs sm" :label="props.value.text"
+    :class="{ danger: props.value.is_danger }" :color="props.value.is_danger ? undefined : 'primary'"
+    :aria-label="props.value.name" @click="$parent.$emit('act', [props.row.id, props.col.name])" />
+  <span v-else dir="auto" class="said" :title="props.value.tip">{{ props.value.text ?? props.value }}</span>
+</q-td>"""
+_LAST = "do"
+"""What the column is called that has no head."""
 _CHOOSE_ALL = '<q-checkbox v-model="props.selected" dense aria-label="Choose all" />'
 _CHOOSE = """<q-checkbox v-model="props.selected" dense :aria-label="'Choose ' + props.row.name" />"""
 
 
-def paged_table(caption: str, columns: Mapping[str, str], hidden_on_phones: Collection[str] = ()) -> ui.table:
-    """Show a table of the library's, of which rows have an ``id``, and a ``name`` where they can be chosen.
+def listing(caption: str, columns: Sequence[str], empty: str, hidden_on_phones: Collection[str] = ()) -> ui.table:
+    """Show a table of the library's, whose columns have their heads for names and whose rows have an ``id``.
 
-    Pages are fetched by who fills it: the service knows the next one, and not how many there are.
+    Rows that can be chosen have a ``name`` too. Pages are fetched by who fills it: the service knows which is the next
+    one, and not how many there are.
     """
     ui.add_css(_STYLE)
 
-    def column(name: str, label: str) -> dict[str, Any]:
+    def column(name: str) -> dict[str, Any]:
         classes = "gt-xs" if name in hidden_on_phones else ""
-        of_column = {"name": name, "label": label, "field": name, "align": "left"}
-        return of_column | {"classes": classes, "headerClasses": classes}
+        return {"name": name or _LAST, "label": name, "field": name or _LAST, "align": "left"} | {
+            "classes": classes,
+            "headerClasses": classes,
+        }
 
-    table = ui.table(rows=[], columns=[column(*one) for one in columns.items()])
-    table.props(
-        "flat bordered wrap-cells hide-selected-banner no-data-label='Nothing like this.' tabindex=0 role=region"
-    )
-    table.props["aria-label"] = caption
-    table.add_slot("header-selection", _CHOOSE_ALL)
-    table.add_slot("body-selection", _CHOOSE)
+    table = ui.table(rows=[], columns=[column(name) for name in columns])
+    table.props("flat dense wrap-cells hide-selected-banner tabindex=0 role=region")
+    table.props["aria-label"], table.props["no-data-label"] = caption, empty
+    for name, template in (("body-cell", _CELL), ("header-selection", _CHOOSE_ALL), ("body-selection", _CHOOSE)):
+        table.add_slot(name, template)
     return table.classes("w-full listing")
 
 
@@ -195,12 +237,13 @@ async def read_pages(fetch: Fetch[ItemT], pages: int) -> tuple[list[ItemT], str 
 class PagedTable:
     """A table of what is listed page by page: its first rows, and the next ones when they are asked for."""
 
-    def __init__(self, caption: str, head: Sequence[str], fetch: Fetch[Row], *, empty: str) -> None:
-        self._caption, self._head, self._fetch, self._empty = caption, head, fetch, empty
-        self._rows: list[Row] = []
+    def __init__(self, caption: str, head: Sequence[str], fetch: Fetch[Sequence[ListedCell]], *, empty: str) -> None:
+        self._head, self._fetch = head, fetch
+        self._rows: list[Sequence[ListedCell]] = []
         self._pages = 1
         self._cursor: str | None = None
-        self.container = ui.column().classes("w-full gap-2 min-w-0")
+        self._table = listing(caption, head, empty)
+        self._table.on("act", self._act)
         self._more = more_button(self._show_more)
         self._more.set_visibility(False)
 
@@ -212,12 +255,10 @@ class PagedTable:
 
     def _draw(self) -> None:
         self._more.set_visibility(self._cursor is not None)
-        self.container.clear()
-        with self.container:
-            if self._rows:
-                show_table(self._caption, self._head, self._rows)
-            else:
-                ui.label(self._empty).classes("muted")
+        self._table.rows = [
+            {"id": number} | {name or _LAST: _shown(cell) for name, cell in zip(self._head, row, strict=True)}
+            for number, row in enumerate(self._rows)
+        ]
 
     @in_turn
     async def _show_more(self) -> None:
@@ -225,6 +266,20 @@ class PagedTable:
         self._rows += found
         self._pages += 1
         self._draw()
+
+    async def _act(self, event: GenericEventArguments) -> None:
+        row, name = event.args
+        cell = self._rows[row][self._head.index("" if name == _LAST else name)]
+        assert isinstance(cell, Act)
+        done = cell.act()
+        if isinstance(done, Awaitable):
+            await done
+
+
+def _shown(cell: ListedCell) -> object:
+    if isinstance(cell, Act):
+        return {"text": cell.text, "name": cell.name or cell.text, "is_danger": cell.is_danger, "acts": True}
+    return cell if isinstance(cell, str) else asdict(cell)
 
 
 def _row(row: Row) -> None:
@@ -268,8 +323,6 @@ def badge(text: str, colour: str = "grey-8") -> ui.badge:
 
 PRIMARY, OUTLINED, FLAT = "unelevated no-caps color=cyan-9", "outline no-caps", "flat dense no-caps"
 """Looks of buttons: what a form is for, what else it does, and what stands within a text."""
-IN_ROW = f"{OUTLINED} dense size=sm padding='xs sm'"
-"""The second look, in the row of a table."""
 
 
 def action(
@@ -340,7 +393,7 @@ def actor_name(actor: str, labels: TokenLabels = NO_LABELS) -> str:
     return f"token {labels.get(token) or f'{token[:_SHOWN]}…'}"
 
 
-def actor_cell(actor: str, labels: TokenLabels = NO_LABELS) -> str | Callable[[], object]:
-    """Return the cell of a table that says who somebody is, the whole of it as a tooltip where it is cut."""
+def actor_cell(actor: str, labels: TokenLabels = NO_LABELS) -> ListedCell:
+    """Return the cell that says who somebody is, the whole of it beside the cursor where it is cut."""
     name = actor_name(actor, labels)
-    return actor if name == actor else lambda: ui.label(name).tooltip(actor).props("dir=auto")
+    return Said(name, "" if name == actor else actor)
