@@ -173,13 +173,19 @@ def _release_when_left(client: Client) -> None:
     client.page = copy(client.page)
     # Nor is a page kept that was left before its browser could say so, on the way to another one.
     client.page.reconnect_timeout = _LEFT_SECONDS
+    is_left = False
+
+    def keep() -> None:
+        client.page.reconnect_timeout = _LEFT_SECONDS if is_left else _PATIENCE_SECONDS
+
+    def leave() -> None:
+        nonlocal is_left
+        is_left = True
+        keep()
+
     client.on_connect(lambda: client.run_javascript("emitEvent('page_shown')"))
-
-    def keep_for(seconds: float) -> None:
-        client.page.reconnect_timeout = seconds
-
-    ui.on("page_shown", lambda: keep_for(_PATIENCE_SECONDS))
-    ui.on("page_left", lambda: keep_for(_LEFT_SECONDS))
+    ui.on("page_shown", keep)
+    ui.on("page_left", leave)
 
 
 def show_errors(visitors: Visitors) -> None:
