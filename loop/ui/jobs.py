@@ -31,7 +31,7 @@ from loop.ui.tables import (
     note,
     number,
     show_table,
-)  # fmt: skip
+)
 from loop.ui.times import ago, clock, minute, show_time
 from loop.ui.visitors import notify_success
 from loop.ui.wording import author_of, words_of

@@ -96,9 +96,10 @@ class Pages:
 def _build(interface: InProcess) -> FastAPI:
     # A part of the library looks for proxies that nobody here uses, and says so on every start.
     warnings.filterwarnings("ignore", message="SOCKS support in urllib3")
-    # Deferred: both load the library.
+    # Deferred: it takes most of a second to load.
     from nicegui import core, ui
 
+    # And these, which load it too.
     from loop.ui.frame import MARK
     from loop.ui.routes import register
 
