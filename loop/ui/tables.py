@@ -51,8 +51,10 @@ dl.figures dd { margin: 0; overflow-wrap: anywhere; }
 .tile:hover { background: rgb(127 127 127 / .08); } .tile.bad { border-left-color: #c2410c; }
 .tile .figure { font-size: 1.5rem; line-height: 2rem; font-weight: 600; }
 .listing { background: none !important; } .listing .q-table__bottom--nodata .q-icon { display: none; }
+.listing .q-badge { color: inherit; }
 .listing th { color: var(--muted); font-weight: 500; font-size: .875rem; } .listing td { font-size: .875rem; }
 @media (max-width: 599px) { .listing .q-table :is(th, td) { padding-left: .5rem; padding-right: .5rem; } }
+.listing .short { white-space: nowrap; } .listing .long { min-width: 14rem; overflow-wrap: anywhere; }
 .listing .link { color: var(--q-primary); text-decoration: underline; }
 .views { display: flex; gap: .25rem; flex-wrap: wrap; border-bottom: 1px solid var(--line); width: 100%; }
 .views a { padding: .5rem .75rem; text-decoration: none; color: var(--muted); border-bottom: 2px solid transparent; }
@@ -162,7 +164,8 @@ _CELL = """
   <q-btn v-else-if="props.value.acts" outline no-caps dense size="sm" padding="xs sm" :label="props.value.text"
     :class="{ danger: props.value.is_danger }" :color="props.value.is_danger ? undefined : 'primary'"
     :aria-label="props.value.name" @click="$parent.$emit('act', [props.row.id, props.col.name])" />
-  <span v-else dir="auto" class="said" :title="props.value.tip">{{ props.value.text ?? props.value }}</span>
+  <div v-else dir="auto" :class="(props.value.text ?? props.value).length > 30 ? 'long' : 'short'"
+    :title="props.value.tip">{{ props.value.text ?? props.value }}</div>
 </q-td>"""
 _LAST = "do"
 """What the column is called that has no head."""

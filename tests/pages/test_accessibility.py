@@ -14,7 +14,8 @@ from tests.support.services import System
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 PATHS = (
     "/", "/chat/{app}?conversation=monday", "/memory/{app}", "/sessions/{app}", "/composer/{app}", "/operations",
-    "/operations?view=doctor", "/administration", "/administration/{app}",
+    "/operations?view=jobs", "/operations?view=doctor", "/administration", "/administration/{app}",
+    "/administration/{app}?view=users",
 )  # fmt: skip
 
 
@@ -30,6 +31,9 @@ def test_axe_finds_nothing_serious(
 ) -> None:
     client.start_conversation(conversation_id="monday", user_id="ada")
     client.add_messages("monday", [{"role": "user", "content": "I moved to Lisbon."}])
+    client.start_conversation(conversation_id="sunday", user_id="ada")
+    client.add_messages("sunday", [{"role": "user", "content": "I keep a quillwort."}])
+    client.end_conversation("sunday")
     client.write_memory("Moved to Lisbon in May.", user_id="ada")
     client.write_fact("Is allergic to peanuts.", user_id="ada", pinned=True)
     found: dict[str, list[str]] = {}
