@@ -19,23 +19,30 @@ from loop.ui import tuning
 from loop.ui.audit import AdministrationState, Audit, build_erasures, show_answers
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame, PageView
+from loop.ui.home import ANSWERED_BY, NAME, build_install, show_new_token
+from loop.ui.jobs import jobs_at
 from loop.ui.state import Draft
 from loop.ui.tables import (
     OUTLINED,
     PRIMARY,
+    Act,
+    ListedCell,
     PagedTable,
-    Row,
+    Said,
+    Tile,
     action,
     amount,
     card,
     counted,
+    note,
     number,
     rows_of,
-    show_table,
     show_views,
+    tiles,
+    time_cell,
 )
-from loop.ui.times import show_time
 from loop.ui.visitors import FormError, in_words_of, notify_error, notify_success
+from loop.ui.wording import words_of
 from shared.text.lines import read_json
 
 
@@ -48,7 +55,7 @@ class UserTable:
     async def build(self) -> None:
         """Build the place of the table, and show the first."""
         with card("Users"):
-            head = ["User", "", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active"]
+            head = ["User", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active", ""]
             self.table = PagedTable(
                 "Users by id",
                 head,
@@ -57,19 +64,11 @@ class UserTable:
             )
         await self.table.refresh()
 
-    def _row(self, one: models.UserAnswer) -> Row:
-        def active() -> None:
-            ui.label("–") if one.last_active_at is None else show_time(one.last_active_at)
-
-        def erase() -> None:
-            if one.user_id is None:
-                return
-            button = ui.button("Erase", icon="delete_forever", on_click=lambda: self._erase(one), color=None)
-            button.props("outline no-caps dense").classes("px-2 danger")
-            button.props["aria-label"] = f"Erase {one.user_id}"
-
+    def _row(self, one: models.UserAnswer) -> list[ListedCell]:
         counts = (one.conversations, one.messages, one.memories, one.facts)
-        return [one.user_id or "nobody named", erase, *map(number, counts), "yes" if one.has_profile else "no", active]
+        erase = Act("Erase", lambda: self._erase(one), f"Erase {one.user_id}", is_danger=True)
+        profile, active = "yes" if one.has_profile else "no", time_cell(one.last_active_at)
+        return [one.user_id or "nobody named", *map(number, counts), profile, active, erase if one.user_id else ""]
 
     async def _erase(self, one: models.UserAnswer) -> None:
         user_id = one.user_id
@@ -82,11 +81,9 @@ class UserTable:
         ]
         if not await confirmed(f"Erase everything of {user_id}?", goes, user_id):
             return
-        # Not in the row, which is shown anew.
-        with self.table.container:
-            done = await self.view.client.erase_user_data(user_id)
-            await self.table.refresh()
-            show_receipt(done.receipt, done.note)
+        done = await self.view.client.erase_user_data(user_id)
+        await self.table.refresh()
+        show_receipt(done.receipt, done.note)
 
 
 Grant = Literal["tokens", "uninstall", "answers"]
@@ -120,18 +117,12 @@ class TokenTable:
             )
         await self.table.refresh()
 
-    def _row(self, one: models.TokenAnswer) -> Row:
-        def end() -> None:
-            if one.revoked_at is not None:
-                show_time(one.revoked_at, "revoked")
-                return
-            button = ui.button("Revoke", icon="block", on_click=lambda: self._revoke(one))
-            button.props("outline no-caps dense").classes("px-2")
-            button.props["aria-label"] = f"Revoke {one.label or one.token_id}"
-
+    def _row(self, one: models.TokenAnswer) -> list[ListedCell]:
+        end: ListedCell = time_cell(one.revoked_at, "revoked")
+        if one.revoked_at is None:
+            end = Act("Revoke", lambda: self._revoke(one), f"Revoke {one.label or one.token_id}", is_danger=True)
         may = ", ".join(_GRANTS[grant] for grant in one.grants) or "–"
-        by = one.parent_id or "an admin"
-        return [one.label or "–", one.token_id, may, lambda: show_time(one.created_at), by, end]
+        return [one.label or "–", one.token_id, may, time_cell(one.created_at), one.parent_id or "an admin", end]
 
     async def _issue(self) -> None:
         grants = [grant for grant, box in self.granted.items() if box.value]
@@ -141,7 +132,7 @@ class TokenTable:
             box.value = False
         self.draft.forget()
         await self.table.refresh()
-        _show_once(issued.token or "")
+        show_new_token(issued.token or "")
 
     async def _revoke(self, one: models.TokenAnswer) -> None:
         goes = [
@@ -151,28 +142,6 @@ class TokenTable:
         if await confirmed(f"Revoke {one.label or one.token_id}?", goes, button="Revoke"):
             await self.view.client.revoke_token(one.token_id)
             await self.table.refresh()
-
-
-def _show_once(token: str) -> None:
-    dialog = ui.dialog(value=True).props("persistent aria-label='New token'")
-    with dialog, ui.card().classes("w-full max-w-lg gap-3"):
-        ui.label("New token").classes("text-lg font-semibold").props("role=heading aria-level=2")
-        ui.label("It is shown this once, and kept nowhere. Copy it now.")
-        field = ui.input("Token", value=token).props("outlined readonly").classes("w-full font-mono")
-
-        async def copy() -> None:
-            ui.clipboard.write(token)
-            notify_success("Copied.")
-
-        def close() -> None:
-            # Nor does the page keep it.
-            field.value = ""
-            dialog.close()
-            dialog.clear()
-
-        with ui.row().classes("w-full justify-end"):
-            ui.button("Copy", icon="content_copy", on_click=copy).props("outline no-caps autofocus")
-            action("Done", close, PRIMARY)
 
 
 _MOST_BYTES = 64_000_000
@@ -217,23 +186,17 @@ def build_archives(view: PageView) -> None:
             label="Import an exported app (JSON)", auto_upload=True, max_file_size=_MOST_BYTES, on_upload=put_in,
             on_rejected=lambda: notify_error("The file is larger than 64 MB; use: afterthought import"),
         )  # fmt: skip
-        upload.props("accept=.json flat bordered color=blue-grey-9").classes("w-full max-w-md")
+        upload.props("accept=.json flat bordered color=transparent text-color=primary").classes("w-full max-w-md")
 
 
 _VIEWS = {"app": "App", "tokens": "Tokens", "answers": "Answers", "users": "Users", "data": "Data", "audit": "Audit"}
-_NAME = ("Name", "1 to 200 characters.")
 _BUDGET = "a number, 0 or more; or nothing."
-_INSTALL_LABELS = {
-    "appId": ("Id", "letters, digits and any of . _ : @ -, at most 100; the first is a letter or a digit."),
-    "name": _NAME,
-}
 _LABELS = {
-    "name": _NAME,
+    "name": NAME,
     "weight": ("Weight beside other apps", "a whole number from 1 to 100."),
     "hourlyBudget": ("Units in any hour", _BUDGET),
     "dailyBudget": ("Units in any day", _BUDGET),
 }
-_ANSWERED_BY = {"loop": "Afterthought", "app": "The app itself"}
 
 
 def register(frame: Frame) -> None:
@@ -243,7 +206,8 @@ def register(frame: Frame) -> None:
     async def show_all(page: PageView) -> None:
         if _may_not(page):
             return
-        _build_install(page)
+        with card("Install an app"):
+            build_install(page)
 
         with card("Apps"):
             head = ["Name", "Id", "State", "Answered by", "Weight", "Budget an hour", "Budget a day", "Since"]
@@ -268,36 +232,16 @@ def _may_not(view: PageView) -> bool:
     return True
 
 
-def _build_install(view: PageView) -> None:
-    with card("Install an app"), ui.row().classes("items-center gap-3 w-full"):
-        app_id = ui.input("Id, as in addresses").props("outlined dense").classes("w-56")
-        name = ui.input("Name").props("outlined dense").classes("w-56")
-        answered_by = ui.select(_ANSWERED_BY, value="app", label="Who answers").props("outlined dense")
-        answered_by.classes("w-44")
-
-        async def install() -> None:
-            known = (app_id.value or "").strip()
-            with in_words_of(_INSTALL_LABELS):
-                await view.client.install_app(known, (name.value or "").strip() or known, answered_by=answered_by.value)
-            draft.forget()
-            ui.navigate.to(f"/administration/{quote(known, safe='')}")
-
-        draft = Draft(view, "install", {"app_id": app_id, "name": name, "answered_by": answered_by})
-        name.on("keydown.enter", install)
-        action("Install", install, PRIMARY, icon="add")
-
-
-def _row(one: models.AppAnswer) -> Row:
-    address = f"/administration/{quote(one.app_id, safe='')}"
+def _row(one: models.ListedApp) -> list[ListedCell]:
     return [
-        lambda: ui.link(one.name, address),
+        Said(one.name, address=f"/administration/{quote(one.app_id, safe='')}"),
         one.app_id,
         "installed" if one.installed else "uninstalled",
-        _ANSWERED_BY[one.answered_by],
+        ANSWERED_BY[one.answered_by],
         number(one.weight),
         amount(one.hourly_budget),
         amount(one.daily_budget),
-        lambda: show_time(one.created_at),
+        time_cell(one.created_at),
     ]
 
 
@@ -317,23 +261,25 @@ async def show_app(view: PageView) -> None:
             return
         _build_form(view, details)
     with card("What it holds and spends"):
-        rows = [
-            ["Memories", number(details.memories)],
-            [
-                "Conversations",
-                f"{number(details.open_conversations)} open, {number(details.ended_conversations)} ended",
-            ],
-            ["Spent in the last hour", _spent(energy.last1h, energy.hourly_budget, energy.hourly_status)],
-            ["Spent in the last day", _spent(energy.last24h, energy.daily_budget, energy.daily_status)],
-            ["Spent in all", f"{amount(energy.total)} units"],
-            *([kind, f"{amount(units)} units"] for kind, units in energy.by_kind.items()),
-        ]
-        show_table("What the app holds and spends", ["What", "Figure"], rows)
+        chat, memory = (f"/{page}/{quote(details.app_id, safe='')}" for page in ("chat", "memory"))
+        work = jobs_at(app=details.app_id)
+        both = details.open_conversations + details.ended_conversations
+        shown = (
+            Tile("Memories", number(details.memories), "that stand", memory),
+            Tile("Conversations", number(both), f"{number(details.open_conversations)} of them open", chat),
+            _spent("Spent in an hour", energy.last1h, energy.hourly_budget, energy.hourly_status, work),
+            _spent("Spent in a day", energy.last24h, energy.daily_budget, energy.daily_status, work),
+            Tile("Spent in all", amount(energy.total), "units", work),
+        )
+        tiles().show((one.name, one, one.build) for one in shown)
+        if energy.by_kind:
+            note("Of it: " + ", ".join(f"{words_of(kind)} {amount(units)}" for kind, units in energy.by_kind.items()))
     await tuning.show_settings_of(view)
 
 
-def _spent(units: float, budget: float | None, status: str | None) -> str:
-    return f"{amount(units)} units" + (f" of {amount(budget)}, {status}" if budget is not None else "")
+def _spent(name: str, units: float, budget: float | None, status: str | None, address: str) -> Tile:
+    about = "units, no budget" if budget is None else f"of {amount(budget)} units, {status}"
+    return Tile(name, amount(units), about, address, status in ("depleted", "exceeded"))
 
 
 def _build_form(view: PageView, details: models.AppDetails) -> None:
@@ -343,7 +289,7 @@ def _build_form(view: PageView, details: models.AppDetails) -> None:
             "weight": ui.number("Weight beside other apps, 1 to 100", value=details.weight, precision=0, step=1),
             "hourly_budget": ui.number("Units in any hour, empty: no budget", value=details.hourly_budget),
             "daily_budget": ui.number("Units in any day, empty: no budget", value=details.daily_budget),
-            "answered_by": ui.select(_ANSWERED_BY, value=details.answered_by, label="Who answers"),
+            "answered_by": ui.select(ANSWERED_BY, value=details.answered_by, label="Who answers"),
         }
         for one in fields.values():
             one.props("outlined dense").classes("w-full")

@@ -86,8 +86,8 @@ class ProjectRules:
             return
         with ui.row().classes("w-full justify-end gap-2"):
             action("See what they would do", lambda: self._run(is_dry=True), OUTLINED)
-            self._follow = ui.button("Follow them now", on_click=lambda: self._run(is_dry=False))
-            self._follow.props("outline no-caps").set_enabled(ageing.shown)
+            self._follow = action("Follow them now", lambda: self._run(is_dry=False), OUTLINED)
+            self._follow.set_enabled(ageing.shown)
             action("Save rules", self._save, PRIMARY)
 
     async def _save(self) -> None:

@@ -7,7 +7,7 @@ What ends an app's memories: purged, erased or uninstalled, each confirmed in wr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,31 +17,37 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.chat import text_of
 from loop.ui.confirmation import confirmed, show_receipt
-from loop.ui.frame import PageView, chat_address, in_turn, live, press_once
+from loop.ui.frame import PageView, chat_address, in_turn, live
 from loop.ui.session_view import long_text
 from loop.ui.state import Draft, PageState
 from loop.ui.tables import (
     OUTLINED,
     PRIMARY,
+    Act,
     KeptInPlace,
+    ListedCell,
     PagedTable,
-    Row,
     TokenLabels,
     action,
     actor_cell,
     card,
     counted,
+    danger,
     heading,
+    more_button,
     note,
     number,
     read_pages,
     rows_of,
+    time_cell,
     token_labels,
 )
 from loop.ui.times import show_time
 from loop.ui.visitors import notify_success
+from loop.ui.wording import words_of
 
 _SHOWN_CHARACTERS = 300
+_CHOICE = "no-caps unelevated toggle-color=cyan-9"
 _OF = {"memories": "Memories", "facts": "Facts", "profiles": "Profiles", "settings": "Settings of sessions"}
 _HEAD = {
     "memories": ["When", "What", "Memory", "Who", "Why", "Before", "After"],
@@ -73,7 +79,7 @@ class Audit:
         self.labels = await token_labels(self.view)
         chosen = self.view.address.of(AdministrationState).of
         self.of = ui.toggle(_OF, value=chosen if chosen in _OF else "memories", on_change=self.show)
-        self.of.props("no-caps outline").classes("flex-wrap")
+        self.of.props(_CHOICE).classes("flex-wrap")
         self.found = ui.column().classes("card w-full min-w-0")
         await self.show()
 
@@ -93,20 +99,30 @@ class Audit:
             caption = f"Changes of {_OF[self.of.value].lower()}, newest first"
             await PagedTable(caption, _HEAD[self.of.value], fetch, empty="Nothing was changed.").refresh()
 
-    def _row(self, one: Any, *about: str) -> Row:
+    def _row(self, one: Any, *about: str) -> list[ListedCell]:
         who = actor_cell(one.actor, self.labels)
-        return [_at(one.at), one.kind, *about, who, one.reason, _in_short(one.before), _in_short(one.after)]
+        return [
+            time_cell(one.at),
+            words_of(one.kind),
+            *about,
+            who,
+            one.reason,
+            _in_short(one.before),
+            _in_short(one.after),
+        ]
 
-    def _profile_row(self, one: models.AuditLine) -> Row:
-        return [_at(one.last_at), one.kind, _whose(one), actor_cell(one.actor, self.labels), number(one.count)]
+    def _profile_row(self, one: models.AuditLine) -> list[ListedCell]:
+        return [
+            time_cell(one.last_at),
+            words_of(one.kind),
+            _whose(one),
+            actor_cell(one.actor, self.labels),
+            number(one.count),
+        ]
 
 
 def _whose(one: Any) -> str:
     return one.user_id or "nobody named"
-
-
-def _at(at: Any) -> Callable[[], object]:
-    return lambda: show_time(at)
 
 
 def _in_short(value: Any) -> str:
@@ -148,10 +164,10 @@ class AnswerQueue:
         heading("Answers")
         chosen = self.view.address.of(AdministrationState).state
         self.state = ui.toggle(_STATES, value=chosen if chosen in _STATES else "pending", on_change=self._choose)
-        self.state.props("no-caps outline")
+        self.state.props(_CHOICE)
         self.cards = KeptInPlace(ui.column().classes("w-full gap-3"))
         self.none = ui.label("No answer is here.").classes("muted")
-        self.more = press_once(ui.button("More").props("flat dense no-caps"), self._more)
+        self.more = more_button(self._more)
 
     @in_turn
     async def refresh(self) -> None:
@@ -252,20 +268,18 @@ async def build_erasures(view: PageView) -> None:
     await erasing.receipts.refresh()
 
 
-def _offer(name: str, explanation: str, action: Any) -> None:
+def _offer(name: str, explanation: str, act: Callable[[], Awaitable[None]]) -> None:
     with ui.row().classes("items-center gap-3 w-full"):
-        ui.button(name, on_click=action, color=None).props("outline no-caps").classes("danger")
+        danger(name, act)
         note(explanation)
 
 
-def _row(one: models.Receipt, labels: TokenLabels) -> Row:
-    def details() -> None:
-        show = ui.button("Show", on_click=lambda: show_receipt(one, labels=labels))
-        show.props("outline no-caps dense").classes("px-2")
-
+def _row(one: models.Receipt, labels: TokenLabels) -> list[ListedCell]:
     whose = one.user_id or (f"one {one.scope}" if one.scope in _OF_ONE else "all of the app")
     count = number(sum(one.erased.values()))
-    return [one.scope, whose, actor_cell(one.actor, labels), lambda: show_time(one.at), count, details]
+
+    show = Act("Show", lambda: show_receipt(one, labels=labels))
+    return [one.scope, whose, actor_cell(one.actor, labels), time_cell(one.at), count, show]
 
 
 @dataclass

@@ -13,7 +13,7 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.frame import press_once
-from loop.ui.tables import NO_LABELS, OUTLINED, TokenLabels, action, actor_name, number, show_table
+from loop.ui.tables import FLAT, NO_LABELS, OUTLINED, TokenLabels, action, actor_name, number, show_table
 from loop.ui.times import minute
 
 
@@ -45,7 +45,7 @@ async def confirmed(
             ui.label(f"Type {word} to confirm.").classes("said")
             typed = ui.input("Confirmation").props("outlined dense autofocus autocomplete=off").classes("w-full")
         with ui.row().classes("w-full justify-end"):
-            refuse = ui.button(cancel, on_click=lambda: dialog.submit(False)).props("flat no-caps")
+            refuse = action(cancel, lambda: dialog.submit(False), FLAT)
 
             async def agreed() -> None:
                 is_meant = typed is None or typed.value == word
@@ -87,7 +87,7 @@ def show_receipt(receipt: models.Receipt, note: str | None = None, labels: Token
             ui.label(note).classes("said")
         with ui.row().classes("w-full justify-end"):
             action("Download JSON", lambda: download(receipt), OUTLINED, icon="download")
-            ui.button("Close", on_click=dialog.close).props("flat no-caps autofocus")
+            action("Close", dialog.close, FLAT).props("autofocus")
     dialog.props["aria-label"] = "Receipt"
 
 

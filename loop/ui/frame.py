@@ -41,16 +41,26 @@ _OF_ALL = (
     ("Administration", "/administration", "admin_panel_settings"),
 )
 COLOURS = {"project": "#0891b2", "preference": "#7c3aed", "identity": "#15803d", "pin": "#c2410c"}
+MARK = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" aria-hidden="true">'
+    '<rect width="24" height="24" rx="6" fill="#0e7490"/>'
+    '<g fill="none" stroke="#fff" stroke-width="2" stroke-linecap="round">'
+    '<path d="M10.6 7.2a6.6 6.6 0 0 0 0 9.6"/><path d="M6.9 4.2a11 11 0 0 0 0 15.6" opacity=".6"/></g>'
+    '<circle cx="15.6" cy="12" r="3.6" fill="#fff"/></svg>'
+)
+"""A thought, and its echo."""
 _PATIENCE_SECONDS = 600.0
 """How long a page is kept whose browser is away, asleep or without a network, with what is open in it."""
 _LEFT_SECONDS = 2.0
 _STYLE = """
-:root { --line: #d4d4d8; --muted: #52525b; }
+:root { --line: #d4d4d8; --muted: #52525b; --page: #fff; }
 .body--light { --q-primary: #0e7490 !important; }
-.body--dark { --line: #3f3f46; --muted: #a1a1aa; --q-primary: #22d3ee !important; }
+.body--dark { --line: #3f3f46; --muted: #a1a1aa; --page: #121212; --q-primary: #22d3ee !important; }
+.body--dark .q-dialog { --page: #1d1d1d; }
 .nicegui-content { padding: 1rem; gap: 1rem; max-width: 1400px; margin: 0 auto; width: 100%; }
 .muted { color: var(--muted); }
-.q-btn.danger { color: #b91c1c; } .body--dark .q-btn.danger { color: #fca5a5; }
+.danger { color: #b91c1c !important; } .body--dark .danger { color: #fca5a5 !important; }
+.nicegui-link:where(:not(.text-inherit)) { color: var(--q-primary); }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; width: 100%; }
 .menu[aria-current] > *, .current { background: rgb(8 145 178 / .16); box-shadow: inset 3px 0 var(--q-primary); }
 .menu[aria-current] { font-weight: 600; }
@@ -152,9 +162,7 @@ class Frame:
             shown.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
                 [one.replace(annotation=hints[one.name]) for one in taken]
             )
-            ui.page(path, title=f"{title} - Afterthought", response_timeout=30, reconnect_timeout=_PATIENCE_SECONDS)(
-                shown
-            )
+            ui.page(path, title=f"{title} - Afterthought", response_timeout=30)(shown)
 
         return register
 
@@ -163,11 +171,21 @@ def _release_when_left(client: Client) -> None:
     """Have the page forgotten soon after its tab was closed or shows another one."""
     # A page of its own, as what the library hands to all clients of an address is one for all of them.
     client.page = copy(client.page)
+    # Nor is a page kept that was left before its browser could say so, on the way to another one.
+    client.page.reconnect_timeout = _LEFT_SECONDS
+    is_left = False
 
-    def release() -> None:
-        client.page.reconnect_timeout = _LEFT_SECONDS
+    def keep() -> None:
+        client.page.reconnect_timeout = _LEFT_SECONDS if is_left else _PATIENCE_SECONDS
 
-    ui.on("page_left", release)
+    def leave() -> None:
+        nonlocal is_left
+        is_left = True
+        keep()
+
+    client.on_connect(lambda: client.run_javascript("emitEvent('page_shown')"))
+    ui.on("page_shown", keep)
+    ui.on("page_left", leave)
 
 
 def show_errors(visitors: Visitors) -> None:
@@ -201,7 +219,9 @@ def bare(title: str) -> Iterator[None]:
     ui.add_css(_STYLE)
     ui.add_head_html(f"<script>{SCRIPT}</script>")
     ui.dark_mode(None)
-    ui.html(f"<h1 class='text-2xl font-semibold'>{title}</h1>", sanitize=False)
+    with ui.row().classes("items-center gap-3"):
+        ui.html(MARK, sanitize=False).classes("w-8 h-8")
+        ui.html(f"<h1 class='text-2xl font-semibold'>{title}</h1>", sanitize=False)
     yield
 
 
@@ -224,7 +244,9 @@ def _surroundings(view: PageView, title: str, *, is_of_app: bool) -> Iterator[ui
         _links(view, title)
     with header:
         ui.button(icon="menu", on_click=drawer.toggle).props("flat round dense color=white aria-label=Menu")
-        ui.label(title).classes("text-lg font-semibold ellipsis")
+        with ui.link(target="/").classes("flex shrink-0").props("aria-label=Afterthought"):
+            ui.html(MARK, sanitize=False).classes("w-7 h-7")
+        ui.label(title).classes("text-lg font-semibold ellipsis").props("role=heading aria-level=1")
         named = ui.badge(view.app_id).props("color=cyan-9").classes("ellipsis max-w-[40vw]")
         named.set_visibility(is_of_app)
         ui.space()

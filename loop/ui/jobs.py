@@ -1,28 +1,47 @@
-"""Jobs for operators: by state, kind and app, run again or cancelled, one or several; and the dead letters."""
+"""Jobs for operators: by state, kind and app, each with what it cost; run again or cancelled, one or several.
+
+The dead letters, counted before they are run again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, get_args
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 from nicegui import ui
+from nicegui.events import GenericEventArguments
 
 from afterthought_client import models
 from afterthought_client.calls import OMIT
 from loop.ui.choosers import apps_to_choose
 from loop.ui.confirmation import confirmed
-from loop.ui.frame import PageView, in_turn, live
+from loop.ui.frame import PageView, chat_address, in_turn, live
+from loop.ui.session_view import dialog, rows
 from loop.ui.state import PageState
-from loop.ui.tables import badge, counted, heading, note, number, show_table
-from loop.ui.times import clock, show_time
+from loop.ui.tables import (
+    FLAT,
+    OUTLINED,
+    PRIMARY,
+    action,
+    amount,
+    counted,
+    heading,
+    listing,
+    note,
+    number,
+    show_table,
+)
+from loop.ui.times import ago, clock, minute, show_time
 from loop.ui.visitors import notify_success
+from loop.ui.wording import author_of, words_of
 
 _LISTED = 25
 _STATES = get_args(models.JobAnswer.model_fields["state"].annotation)
-_KINDS = get_args(models.JobAnswer.model_fields["kind"].annotation)
+KINDS = get_args(models.JobAnswer.model_fields["kind"].annotation)
 _ENDED, _REPLAYABLE = {"done", "nothing", "dead", "cancelled"}, {"dead", "cancelled"}
 _JOB_EVENTS = ("job.deferred", "job.finished")
+Job = models.JobAnswer | models.JobDetails
 _ALL = "all"
 
 
@@ -36,164 +55,253 @@ class OperationsState(PageState):
     reason: str = ""
     after: str = ""
     """Where the page of jobs begins."""
+    job: str = ""
+    """The job that is open."""
+
+
+def jobs_at(state: str = "", kind: str = "", app: str = "", job: str = "") -> str:
+    """Return the address of the jobs of a state, a kind and an app, and of one that is open."""
+    return OperationsState(view="jobs", state=state, kind=kind, app=app, job=job).address("/operations")
 
 
 async def show_jobs(view: PageView) -> None:
     """Show jobs as the address says, and go on showing them."""
     state = view.address.of(OperationsState)
-    jobs = JobTable(view, {"state": state.state, "kind": state.kind, "app_id": state.app})
-    if state.after:
-        jobs.cursors.append(state.after)
+    jobs = JobTable(view, state)
     await jobs.build()
     await jobs.refresh()
     live(view).on(_JOB_EVENTS, jobs.refresh_first)
+    if state.job:
+        async with view.show_errors():
+            await jobs.open(state.job)
 
 
-@dataclass
+_WORK = """
+<q-td :props="props" style="min-width: 9rem">
+  <a class="link" :href="props.row.address" @click.prevent="$parent.$emit('open', props.row.id)">
+    {{ props.value }}</a>
+  <div class="muted said" dir="auto">{{ props.row.why }}</div>
+</q-td>"""
+_STATE = """
+<q-td :props="props"><q-badge outline role="note" :class="{ danger: props.row.dead }">
+  {{ props.value }}</q-badge></q-td>"""
+_DO = """
+<q-td :props="props"><q-btn v-if="props.row.doing" flat round dense size="sm" :icon="props.row.icon"
+  :aria-label="props.row.doing" @click="$parent.$emit('do', props.row.id)" /></q-td>"""
+
+
 class JobTable:
     """A page of jobs, and which of them are chosen."""
 
-    view: PageView
-    filters: dict[str, str]
-    cursors: list[str | None] = field(default_factory=lambda: [None])
-    """Where each page up to this one begins."""
-    shown: dict[str, models.JobAnswer] = field(default_factory=dict)
-    chosen: set[str] = field(default_factory=set)
-    boxes: dict[str, ui.checkbox] = field(default_factory=dict)
+    def __init__(self, view: PageView, state: OperationsState) -> None:
+        self._view = view
+        self._filters = {"state": state.state, "kind": state.kind, "app_id": state.app}
+        # Where each page up to this one begins.
+        self._cursors: list[str | None] = [None, state.after] if state.after else [None]
+        self._after: str | None = None
+        self._jobs: dict[str, models.JobAnswer] = {}
 
     async def build(self) -> None:
         """Build the filters, the table's place and what can be done with what is chosen."""
         with ui.row().classes("items-center gap-3 w-full"):
-            for name, label, options in (("state", "State", _STATES), ("kind", "Kind", _KINDS)):
-                chooser = ui.select([_ALL, *options], value=one_of(options, self.filters[name]), label=label)
-                chooser.props("outlined dense").classes("w-44")
+            for name, label, options in (("state", "State", _STATES), ("kind", "Kind", KINDS)):
+                chooser = in_words(label, options, self._filters[name])
                 chooser.on_value_change(lambda event, name=name: self._filter(name, event.value))
-            apps = apps_to_choose(self.view, "App", _ALL, lambda: self._filter("app_id", apps.select.value or ""))
-            await apps.load(self.filters["app_id"])
+            apps = apps_to_choose(self._view, "App", _ALL, lambda: self._filter("app_id", apps.select.value or ""))
+            await apps.load(self._filters["app_id"])
         with ui.row().classes("items-center gap-2 w-full") as actions:
-            self.count = note("None chosen").props("aria-live=polite")
-            self.replay = ui.button("Run again", icon="replay", on_click=self._replay_chosen)
-            self.cancel = ui.button("Cancel", icon="cancel", on_click=self._cancel_chosen)
-            for button in (self.replay, self.cancel):
-                button.props("outline no-caps dense").classes("px-3")
-        actions.set_visibility(self.view.may_write)
-        with ui.column().classes("card w-full min-w-0") as self.found:
-            head = ["", "Kind", "App", "State", "Why", "Attempts", "Asked for", ""]
-            self.table = show_table("Jobs, newest first", head)
-            self.none = ui.label("No jobs like this.").classes("muted")
+            self._count = note("None chosen").props("aria-live=polite")
+            self._replay = action("Run again", self._replay_chosen, OUTLINED, icon="replay")
+            self._cancel = action("Cancel", self._cancel_chosen, OUTLINED, icon="cancel")
+        actions.set_visibility(self._view.may_write)
+        head = ["Work", "App", "State", "Attempts", "Asked for", ""]
+        self._table = listing("Jobs, newest first", head, "No jobs like this.", {"App", "Attempts", "Asked for"})
+        self._table.selection = "multiple" if self._view.may_write else None
+        self._table.on_select(self._show_chosen)
+        for name, template in (("Work", _WORK), ("State", _STATE), ("do", _DO)):
+            self._table.add_slot(f"body-cell-{name}", template)
+        self._table.on("open", lambda event: self.open(event.args))
+        self._table.on("do", self._do)
         with ui.row().classes("gap-2"):
-            self.newer = ui.button("Newer", icon="chevron_left", on_click=self._go_back).props("flat no-caps")
-            self.older = ui.button("Older", icon="chevron_right", on_click=self._go_on).props("flat no-caps")
+            self._newer = action("Newer", self._go_back, FLAT, icon="chevron_left")
+            self._older = action("Older", self._go_on, FLAT, icon="chevron_right")
 
     @in_turn
     async def refresh(self) -> None:
         """Show the page as it is now."""
-        filters: dict[str, Any] = {name: value for name, value in self.filters.items() if value}
-        page = await self.view.client.list_jobs(limit=_LISTED, cursor=self.cursors[-1], **filters)
-        self.after = page.cursor
-        self.shown = {one.job_id: one for one in page.jobs}
-        self.boxes = {job_id: box for job_id, box in self.boxes.items() if job_id in self.shown}
+        filters: dict[str, Any] = {name: value for name, value in self._filters.items() if value}
+        page = await self._view.client.list_jobs(limit=_LISTED, cursor=self._cursors[-1], **filters)
+        self._after = page.cursor
+        self._jobs = {one.job_id: one for one in page.jobs}
         # What is no longer shown cannot be seen to be chosen, and is not.
-        self.chosen &= set(self.shown)
-        self.newer.set_enabled(len(self.cursors) > 1)
-        self.older.set_enabled(page.cursor is not None)
-        self.none.set_visibility(not page.jobs)
-        self.table.whole.set_visibility(bool(page.jobs))
-        # A job without what changes at each look.
-        self.table.keep((one.job_id, one.model_copy(update={"expected_at": None}), self._row(one)) for one in page.jobs)
-        for job_id in self.shown:
-            self.boxes[job_id].set_value(job_id in self.chosen)
-        self._count()
+        chosen = {row["id"] for row in self._table.selected}
+        self._table.rows = [self._row(one) for one in page.jobs]
+        self._table.selected = [row for row in self._table.rows if row["id"] in chosen]
+        self._newer.set_enabled(len(self._cursors) > 1)
+        self._older.set_enabled(page.cursor is not None)
+        self._show_chosen()
 
     async def refresh_first(self) -> None:
         """Show what others changed, where the newest are looked at and nothing is being chosen."""
-        if len(self.cursors) == 1 and not self.chosen:
+        if len(self._cursors) == 1 and not self._table.selected:
             await self.refresh()
 
-    def _row(self, one: models.JobAnswer) -> list[Any]:
-        reason = one.reason or "–"
-        if one.expected_at is not None:
-            reason += f" (expected at {clock(one.expected_at)})"
-        return [
-            lambda: self._choice(one),
-            one.kind,
-            one.app_id or "–",
-            lambda: badge(one.state, "negative" if one.state == "dead" else "primary").props("outline"),
-            reason,
-            f"{one.attempts} of {one.max_attempts}",
-            lambda: show_time(one.created_at),
-            lambda: self._actions(one),
-        ]
+    def _row(self, one: models.JobAnswer) -> dict[str, Any]:
+        name = f"{words_of(one.kind)} {one.job_id}"
+        doing = ("", "")
+        if self._view.may_write and one.state in _REPLAYABLE:
+            doing = (f"Run again: {name}", "replay")
+        elif self._view.may_write and one.state not in _ENDED:
+            doing = (f"Cancel: {name}", "cancel")
+        return {
+            "id": one.job_id,
+            "name": name,
+            "address": jobs_at(job=one.job_id),
+            "Work": words_of(one.kind),
+            "why": _why(one),
+            "App": one.app_id or "–",
+            "State": words_of(one.state),
+            "dead": one.state == "dead",
+            "Attempts": f"{one.attempts} of {one.max_attempts}",
+            "Asked for": ago(one.created_at),
+            "doing": doing[0],
+            "icon": doing[1],
+        }
 
-    def _choice(self, one: models.JobAnswer) -> None:
-        box = ui.checkbox(value=one.job_id in self.chosen, on_change=lambda event: self._choose(one, event.value))
-        self.boxes[one.job_id] = box
-        box.props(f"dense aria-label='Choose {one.kind} {one.job_id}'").set_visibility(self.view.may_write)
+    def _show_chosen(self) -> None:
+        states = [one.state for one in self._chosen()]
+        self._count.set_text(f"{len(states)} chosen" if states else "None chosen")
+        self._replay.set_enabled(any(one in _REPLAYABLE for one in states))
+        self._cancel.set_enabled(any(one not in _ENDED for one in states))
 
-    def _actions(self, one: models.JobAnswer) -> None:
-        if not self.view.may_write:
-            return
-        if one.state in _REPLAYABLE:
-            button = ui.button(icon="replay", on_click=lambda: self._each("replay", [one]))
-            button.props(f"flat round dense size=sm aria-label='Run {one.kind} {one.job_id} again'")
-        elif one.state not in _ENDED:
-            button = ui.button(icon="cancel", on_click=lambda: self._confirm_cancel([one]))
-            button.props(f"flat round dense size=sm aria-label='Cancel {one.kind} {one.job_id}'")
-
-    def _choose(self, one: models.JobAnswer, chosen: bool) -> None:
-        (self.chosen.add if chosen else self.chosen.discard)(one.job_id)
-        self._count()
-
-    def _count(self) -> None:
-        states = [self.shown[job_id].state for job_id in self.chosen]
-        self.count.set_text(f"{len(states)} chosen" if states else "None chosen")
-        self.replay.set_enabled(any(one in _REPLAYABLE for one in states))
-        self.cancel.set_enabled(any(one not in _ENDED for one in states))
+    def _chosen(self) -> list[Job]:
+        return [self._jobs[row["id"]] for row in self._table.selected if row["id"] in self._jobs]
 
     async def _filter(self, name: str, value: str) -> None:
         value = "" if value == _ALL else value
-        if value == self.filters[name]:
+        if value == self._filters[name]:
             return
-        self.filters[name], self.cursors = value, [None]
-        self.view.address.show(
-            state=self.filters["state"], kind=self.filters["kind"], app=self.filters["app_id"], after=""
-        )
-        self.chosen.clear()
+        self._filters[name], self._cursors = value, [None]
+        state, kind, app = self._filters.values()
+        self._view.address.show(state=state, kind=kind, app=app, after="")
+        self._table.selected = []
         await self.refresh()
 
     async def _go_on(self) -> None:
-        self.cursors.append(self.after)
-        self.view.address.show(after=self.after or "")
-        await self.refresh()
+        self._cursors.append(self._after)
+        await self._go_to(self._after)
 
     async def _go_back(self) -> None:
-        self.cursors.pop()
-        self.view.address.show(after=self.cursors[-1] or "")
+        self._cursors.pop()
+        await self._go_to(self._cursors[-1])
+
+    async def _go_to(self, cursor: str | None) -> None:
+        self._view.address.show(after=cursor or "")
         await self.refresh()
 
+    async def _do(self, event: GenericEventArguments) -> None:
+        await self._end(self._jobs[event.args])
+
+    async def _end(self, job: Job) -> None:
+        await (self._each("replay", [job]) if job.state in _REPLAYABLE else self._confirm_cancel([job]))
+
     async def _replay_chosen(self) -> None:
-        chosen = [self.shown[one] for one in self.chosen]
-        await self._each("replay", [one for one in chosen if one.state in _REPLAYABLE])
+        await self._each("replay", [one for one in self._chosen() if one.state in _REPLAYABLE])
 
     async def _cancel_chosen(self) -> None:
-        chosen = [self.shown[one] for one in self.chosen]
-        await self._confirm_cancel([one for one in chosen if one.state not in _ENDED])
+        await self._confirm_cancel([one for one in self._chosen() if one.state not in _ENDED])
 
-    async def _confirm_cancel(self, jobs: list[models.JobAnswer]) -> None:
-        goes = [f"{one.kind} of {one.app_id or 'no app'}, {one.state}" for one in jobs]
+    async def _confirm_cancel(self, jobs: Sequence[Job]) -> None:
+        goes = [f"{words_of(one.kind)} of {one.app_id or 'no app'}, {words_of(one.state)}" for one in jobs]
         count = counted(len(jobs), "job")
         if await confirmed(f"Cancel {count}?", goes, button=f"Yes, cancel {count}", cancel="No, let them go on"):
             await self._each("cancel", jobs)
 
-    async def _each(self, action: str, jobs: list[models.JobAnswer]) -> None:
-        call = self.view.client.replay_job if action == "replay" else self.view.client.cancel_job
-        # Not in the row, which is shown anew.
-        with self.found:
+    async def _each(self, what: Literal["replay", "cancel"], jobs: Sequence[Job]) -> None:
+        call = self._view.client.replay_job if what == "replay" else self._view.client.cancel_job
+        # Not in a dialog, which may be closed meanwhile.
+        with self._table:
             for one in jobs:
-                async with self.view.show_errors():
+                async with self._view.show_errors():
                     await call(one.job_id)
-            self.chosen.clear()
+            self._table.selected = []
             await self.refresh()
+
+    async def open(self, job_id: str) -> None:
+        """Show a job, what came of it and what it cost, in a dialog that is a place of its own."""
+        one = await self._view.client.show_job(job_id)
+        self._view.address.show(job=job_id)
+        with dialog(words_of(one.kind)) as shown:
+            # Not once it is hidden, when it is gone.
+            shown.on_value_change(lambda: self._view.address.show(is_new=False, job=job_id if shown.value else ""))
+            rows(_details(one))
+            with ui.row().classes("gap-4"):
+                if one.app_id and one.conversation_id:
+                    ui.link("Its conversation", chat_address(one.app_id, conversation=one.conversation_id))
+                if one.app_id:
+                    ui.link("More of this kind and app", jobs_at(kind=one.kind, app=one.app_id))
+            heading("Calls", 3)
+            if one.calls:
+                prompts, answers = (sum(getattr(call, n) for call in one.calls) for n in _TOKENS)
+                units = amount(sum(call.units for call in one.calls))
+                note(f"{counted(len(one.calls), 'call')}: {prompts:,} tokens read, {answers:,} written, {units} units")
+                head = ["When", "For", "Model", "Outcome", "Prompt tokens", "Answer tokens", "Units"]
+                show_table("Calls of the job, the oldest first", head, map(_call, one.calls))
+            else:
+                note("None is known: it made none yet, or they are too old to be kept one by one.")
+            if self._view.may_write and one.state not in _ENDED - _REPLAYABLE:
+
+                async def act() -> None:
+                    shown.close()
+                    await self._end(one)
+
+                name = "Run it again" if one.state in _REPLAYABLE else "Cancel it"
+                action(name, act, OUTLINED).classes("self-end")
+
+
+_TOKENS = ("prompt_tokens", "completion_tokens")
+
+
+def _why(one: Job) -> str:
+    expected = "" if one.expected_at is None else f" (expected at {clock(one.expected_at)})"
+    return f"{one.reason or ''}{expected}".strip()
+
+
+def _details(one: models.JobDetails) -> list[tuple[str, str]]:
+    times = (("Asked for", one.created_at), ("Began", one.started_at), ("Ended", one.finished_at))
+    found = [
+        ("State", words_of(one.state)),
+        ("Why", _why(one)),
+        ("Waits for", words_of(one.deferral) if one.deferral else ""),
+        ("Attempts", f"{one.attempts} of {one.max_attempts}"),
+        ("App", one.app_id or ""),
+        ("Conversation", one.conversation_id or ""),
+        *((name, minute(at) if at is not None else "") for name, at in times),
+        ("Trace", one.trace_id or ""),
+        ("Number", one.job_id),
+    ]
+    return [(name, value) for name, value in found if value]
+
+
+def _call(one: models.JobCall) -> list[str]:
+    about = "about " if one.estimated else ""
+    prompt, answer = (f"{about}{number(getattr(one, name))}" for name in _TOKENS)
+    return [
+        clock(one.at),
+        words_of(one.kind),
+        author_of(one.model),
+        words_of(one.outcome),
+        prompt,
+        answer,
+        amount(one.units),
+    ]
+
+
+def in_words(label: str, options: Iterable[str], chosen: str) -> ui.select:
+    """Show a chooser of kinds or states, of which none may be chosen."""
+    known = {_ALL: _ALL} | {one: words_of(one) for one in options}
+    chooser = ui.select(known, value=chosen if chosen in known else _ALL, label=label)
+    return chooser.props("outlined dense").classes("w-40")
 
 
 async def show_dead_letters(view: PageView) -> None:
@@ -214,8 +322,7 @@ class DeadLetters:
     async def build(self) -> None:
         """Build the filters and the place of what is found."""
         with ui.row().classes("items-center gap-3 w-full"):
-            self.kind = ui.select([_ALL, *_KINDS], value=one_of(_KINDS, self.state.kind), label="Kind")
-            self.kind.props("outlined dense").classes("w-44")
+            self.kind = in_words("Kind", KINDS, self.state.kind)
             apps = apps_to_choose(self.view, "App", _ALL, self._filter)
             self.app = apps.select
             self.reason = ui.input("Part of the reason", value=self.state.reason)
@@ -253,16 +360,16 @@ class DeadLetters:
                 count = sum(matching.values())
                 heading(f"{counted(count, 'dead letter')} match")
                 if count:
-                    rows = [[kind, number(many)] for kind, many in matching.items()]
-                    show_table("Dead letters that match, by kind", ["Kind", "Dead letters"], rows)
-                again = ui.button("Run them again", icon="replay", on_click=lambda: self._replay(count))
-                again.props("unelevated no-caps color=cyan-9").set_enabled(count > 0)
+                    counts = [[words_of(kind), number(many)] for kind, many in matching.items()]
+                    show_table("Dead letters that match, by kind", ["Kind", "Dead letters"], counts)
+                again = action("Run them again", lambda: self._replay(count), PRIMARY, icon="replay")
+                again.set_enabled(count > 0)
             heading("The latest")
             if not latest:
                 ui.label("None.").classes("muted")
             else:
-                rows = [[one.kind, one.app_id or "–", one.reason or "–", _when(one)] for one in latest]
-                show_table("The latest dead letters", ["Kind", "App", "Why", "Died"], rows)
+                letters = [[_linked(one), one.app_id or "–", one.reason or "–", _when(one)] for one in latest]
+                show_table("The latest dead letters", ["Kind", "App", "Why", "Died"], letters)
 
     async def _replay(self, count: int) -> None:
         goes = ["They get fresh attempts, and spend energy as new work does."]
@@ -279,10 +386,9 @@ class DeadLetters:
             await self.count()
 
 
-def one_of(options: Iterable[str], chosen: str) -> str:
-    """Return what an address chooses of some options; all of them where it is none."""
-    return chosen if chosen in options else _ALL
-
-
 def _when(one: models.JobAnswer) -> Any:
     return lambda: show_time(one.finished_at or one.created_at)
+
+
+def _linked(one: models.JobAnswer) -> Any:
+    return lambda: ui.link(words_of(one.kind), jobs_at(job=one.job_id))

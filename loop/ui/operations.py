@@ -6,32 +6,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Annotated
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, get_args
 
 from fastapi import Query
 from nicegui import ui
 from prometheus_client.parser import text_string_to_metric_families
 
-from afterthought_client import ApiError, models
+from afterthought_client import models
 from loop.ui import jobs, tuning
 from loop.ui.charts import Chart
 from loop.ui.choosers import apps_to_choose
-from loop.ui.frame import Frame, PageView, live, press_once
-from loop.ui.jobs import OperationsState
+from loop.ui.frame import Frame, PageView, live
+from loop.ui.home import count_dead, readiness
+from loop.ui.jobs import OperationsState, jobs_at
 from loop.ui.tables import (
     OUTLINED,
+    Cell,
     Row,
+    Tile,
     action,
     amount,
     badge,
     card,
+    counted,
+    heading,
+    more_button,
     note,
     number,
     show_table,
     show_views,
+    tiles,
 )
+from loop.ui.times import local, long_day
+from loop.ui.wording import author_of, words_of
 
 _APPS = 10
 _DAYS = 14
@@ -60,20 +68,20 @@ async def show_compactions(view: PageView) -> None:
         cursor = page.cursor
         more.set_visibility(cursor is not None)
         for app in page.apps:
-            counted: Counter[str] = Counter()
+            sums: Counter[str] = Counter()
             for day in (await view.client.list_compactions(days=_DAYS, app_id=app.app_id)).days:
-                counted.update(day.outcomes)
-                days.setdefault(f"{day.day:%d %b}", Counter()).update(day.outcomes)
-            rows.append([app.name, *(number(counted[key]) for key in _OUTCOMES)])
+                sums.update(day.outcomes)
+                days.setdefault(long_day(day.day), Counter()).update(day.outcomes)
+            rows.append([app.name, *(number(sums[key]) for key in _OUTCOMES)])
         found.clear()
         with found:
             series = {name: [float(day[key]) for day in days.values()] for key, name in _OUTCOMES.items()}
-            Chart("By outcome and day, of these apps").show(list(days), series)
+            Chart("By outcome and day, of these apps", order=[*_OUTCOMES.values()]).show(list(days), series)
             show_table("Compactions by app and outcome", ["App", *_OUTCOMES.values()], rows)
 
     with card(f"Compactions in {_DAYS} days"):
         found = ui.column().classes("w-full gap-3 min-w-0")
-        more = press_once(ui.button("More apps").props("flat dense no-caps"), show_more)
+        more = more_button(show_more, "More apps")
     await show_more()
 
 
@@ -86,11 +94,12 @@ async def show_retrievals(view: PageView) -> None:
         with found, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
             show_table("Figures of retrieval", ["Figure", "Value"], _figures(got))
             rows = [
-                [stage, number(one.count), *(number(ms, 1) for ms in (one.mean, one.p50, one.p95, one.p99))]
+                [words_of(stage), number(one.count), *(number(ms, 1) for ms in (one.mean, one.p50, one.p95, one.p99))]
                 for stage, one in got.durations.items()
             ]
-            show_table("Latency by stage, milliseconds", ["Stage", "Count", "Mean", "p50", "p95", "p99"], rows)
-            gate = [[name, way.state.replace("_", " "), way.why] for name, way in got.gate.ways.items()]
+            if rows:
+                show_table("Latency by stage, milliseconds", ["Stage", "Count", "Mean", "p50", "p95", "p99"], rows)
+            gate = [[words_of(name), words_of(way.state), way.why] for name, way in got.gate.ways.items()]
             show_table("Release gate", ["Way", "State", "Why"], gate)
 
     with card("Retrieval"):
@@ -115,13 +124,13 @@ def _figures(found: models.RetrievalMetrics) -> list[list[str]]:
         ["Token budget used", number(used, 1, " %")],
         ["Found by", _counts(found.sources)],
         ["Went without", _counts(found.degraded)],
-        ["Release gate", found.gate.state.replace("_", " ")],
+        ["Release gate", words_of(found.gate.state)],
         ["NDCG", "– (nothing here is labelled; python -m ops.bench.finding measures it on labelled questions)"],
     ]
 
 
 def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {number(count)}" for name, count in counts.items()) or "–"
+    return ", ".join(f"{words_of(name)} {number(count)}" for name, count in counts.items()) or "–"
 
 
 _VIEWS = {
@@ -132,13 +141,20 @@ _VIEWS = {
     "settings": "Settings and storage",
     "doctor": "Doctor",
 }
-_UNREADY = 503
+_TILES = (
+    "energy", "waiting", "workers", "dead", "deferred", "retrying", "running", "thoughts", "share",
+)  # fmt: skip
+"""In this order; those that are zero are left out."""
+_WHILE = {"retrying": "failed before, with attempts left", "running": "at work now"}
+_OPEN = ("pending", "queued", "running", "retrying", "deferred")
+_WORK = get_args(models.JobCall.model_fields["kind"].annotation)
+_LONG_SECONDS = 600.0
+"""So long may work wait for its turn before that is a fault."""
 _FULL = 100
 """The level of all energy there can be."""
 _JOB_EVENTS = ("job.deferred", "job.finished", "conversation.ended")
 _HEALTH = {"fail": ("broken", "red-9"), "warn": ("look at it", "deep-orange-10"), "ok": ("well", "green-9")}
 _WORST_FIRST = list(_HEALTH)
-_STATUS = {"high": "green-9", "medium": "cyan-9", "low": "deep-orange-10", "urgent": "red-9"}
 
 
 def register(frame: Frame) -> None:
@@ -166,76 +182,107 @@ async def show_now(view: PageView) -> None:
     follow.on({"job.finished"}, now.refresh_history)
 
 
-@dataclass
 class Now:
     """The energy, the work that waits, and what it needs."""
 
-    view: PageView
-    energy: ui.column = field(default_factory=lambda: _section("Energy"))
-    history: tuple[Chart, ...] = field(default_factory=lambda: _charts())
-    shown: Sequence[models.HourAnswer] = ()
-    work: ui.column = field(default_factory=lambda: ui.column().classes("w-full gap-4"))
+    def __init__(self, view: PageView) -> None:
+        self._view = view
+        self._shown: dict[str, Tile | None] = dict.fromkeys(_TILES)
+        self._gate = 0.0
+        self._hours: Sequence[models.HourAnswer] = ()
+        heading("Now")
+        self._tiles = tiles()
+        zone = f"{local(datetime.now(UTC)):%Z}"
+        with ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-3"):
+            self._level = Chart(f"Lowest energy by hour ({zone})", as_lines=True, most=_FULL)
+            self._by_kind = Chart("Spent by kind of work", unit=" units", order=[words_of(one) for one in _WORK])
+            self._by_app = Chart("Spent by app", unit=" units")
+        self._work = ui.column().classes("w-full gap-4")
+
+    def _show(self, **tiles: Tile | None) -> None:
+        self._shown |= tiles
+        self._tiles.show((name, one, one.build) for name, one in self._shown.items() if one is not None)
 
     async def refresh_energy(self) -> None:
         """Show the level, and what it holds back."""
-        found = await self.view.client.show_energy()
-        self.energy.clear()
-        with self.energy:
-            with ui.row().classes("items-baseline gap-3"):
-                ui.label(number(found.level, 1)).classes("text-3xl font-semibold").props("data-testid=level")
-                ui.badge(found.status).props(f"color={_STATUS[found.status]}")
-                note(f"refills {found.replenish_per_second:g} a second")
-            bar = ui.linear_progress(max(0.0, found.percentage / 100), show_value=False, size="8px")
-            bar.props["aria-label"] = f"Energy: {found.percentage:.0f} %"
-            opens = found.seconds_until_open
-            opening = "never" if opens is None else "now" if opens == 0 else f"in {timedelta(seconds=round(opens))}"
-            share = None if found.memory_share is None else 100 * found.memory_share
-            rows = [
-                ["Memory work starts above", f"{found.gate_percent:g} %, {opening}"],
-                ["Set aside for calls under way", amount(found.reserved)],
-                ["Deferred jobs", number(found.deferred_jobs)],
-                ["Share of memory work in 24 hours", number(share, 1, " %")],
-            ]
-            show_table("What the energy holds back", ["What", "Figure"], rows)
+        found = await self._view.client.show_energy()
+        self._gate = found.gate_percent
+        opens = found.seconds_until_open
+        starts = "" if opens == 0 else ", never" if opens is None else f", in {timedelta(seconds=round(opens))}"
+        about = [f"{found.status}; memory work starts above {found.gate_percent:g} %{starts}"]
+        about += [f"{amount(found.reserved)} set aside for calls under way"] if found.reserved else []
+        about += [f"refills {found.replenish_per_second:g} a second"]
+        energy = Tile("Energy", f"{number(found.level, 1)}", "; ".join(about), jobs_at("deferred"), bool(opens != 0))
+        held = None
+        if found.deferred_jobs:
+            held = Tile(
+                "Deferred", number(found.deferred_jobs), "wait for energy, a budget or a model", jobs_at("deferred")
+            )
+        share = None
+        if found.memory_share is not None:
+            figure = number(100 * found.memory_share, 1, " %")
+            share = Tile("Memory work", figure, "of what 24 hours cost", jobs_at(kind="create_memory"))
+        self._show(energy=energy, deferred=held, share=share)
 
     async def refresh_history(self) -> None:
         """Show the last day hour by hour."""
-        found = (await self.view.client.show_energy_history()).hours
-        if found == self.shown:
+        found = (await self._view.client.show_energy_history()).hours
+        if found == self._hours:
             return
-        self.shown = found
-        steps = [f"{one.hour:%H}:00" for one in found]
-        kinds = sorted({kind for one in found for kind in one.by_kind})
+        self._hours = found
+        last = found[-1]
+        about = f"calls of models and the built-in agent, {amount(last.spent)} units"
+        self._show(thoughts=Tile("Thoughts this hour", number(last.calls), about, jobs_at("done")))
+        steps = [f"{local(one.hour):%H:%M}" for one in found]
+        kinds = [kind for kind in _WORK if any(kind in one.by_kind for one in found)]
         apps = sorted({app_id for one in found for app_id in one.by_app})
-        level, spent_by_kind, spent_by_app = self.history
-        level.show(steps, {"Lowest level": [one.lowest_level for one in found]})
-        spent_by_kind.show(steps, {kind: [one.by_kind.get(kind, 0.0) for one in found] for kind in kinds})
-        spent_by_app.show(steps, {app_id: [one.by_app.get(app_id, 0.0) for one in found] for app_id in apps})
+        level = {"Lowest level": [one.lowest_level for one in found]}
+        self._level.show(steps, level, threshold=(self._gate, f"memory work above {self._gate:g} %"))
+        by_kind = {words_of(kind): [one.by_kind.get(kind, 0.0) for one in found] for kind in kinds}
+        self._by_kind.show(
+            steps, by_kind, links={words_of(one): jobs_at(kind=one) for one in kinds if one in jobs.KINDS}
+        )
+        by_app = {app_id: [one.by_app.get(app_id, 0.0) for one in found] for app_id in apps}
+        self._by_app.show(steps, by_app, links={one: jobs_at(app=one) for one in apps})
 
     async def refresh_work(self) -> None:
         """Show the queues, who works, and what is needed for it."""
-        ready = await _readiness(self.view)
-        figures = Figures(await self.view.client.show_metrics())
-        self.work.clear()
-        with self.work, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
-            _show_waiting(figures)
+        ready = await readiness(self._view.client)
+        figures = Figures(await self._view.client.show_metrics())
+        dead = await count_dead(self._view.client)
+        waiting = figures.sum("jobs", "pending") + figures.sum("jobs", "queued")
+        ages = [figures.of("oldest_waiting_job_seconds", kind) or 0.0 for kind in jobs.KINDS]
+        depth = sum(figures.of("queue_depth", queue) or 0.0 for queue in figures.labels("queue_depth"))
+        about = f"the oldest for {_duration(max(ages))}" if max(ages) else "nothing waits for its turn"
+        about += f"; {counted(int(depth), 'message')} no worker has taken" if depth else ""
+        workers, heard = figures.of("workers"), ready.dependencies["worker"].detail
+        shown: dict[str, Tile | None] = {
+            "waiting": Tile("Waiting", number(waiting), about, jobs_at("pending"), max(ages) > _LONG_SECONDS),
+            "workers": Tile("Workers", number(workers), heard, jobs_at("running"), not workers),
+            "dead": Tile("Dead letters", dead, "failed for good", "/operations?view=dead", True) if dead else None,
+        }
+        for state, meaning in _WHILE.items():
+            count = figures.sum("jobs", state)
+            shown[state] = Tile(words_of(state).capitalize(), number(count), meaning, jobs_at(state)) if count else None
+        self._show(**shown)
+        self._work.clear()
+        with self._work, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
+            _show_unfinished(figures)
             with _section("What the service needs"):
-                state = "Ready" if ready.ready else "Not ready"
-                ui.label(f"{state}, release {ready.version}. Memories are written by: {ready.agent}").classes("text-sm")
-                rows = [
-                    [name, "well" if one.ok else "missing" if one.needed else "not there", one.detail]
-                    for name, one in ready.dependencies.items()
-                ]
+                state = f"{'Ready' if ready.ready else 'Not ready'}, release {ready.version}."
+                ui.label(f"{state} Memories are written by {author_of(ready.agent)}.").classes("text-sm")
+                rows = [[words_of(name), _needed(one), one.detail] for name, one in ready.dependencies.items()]
                 show_table("Each dependency and what to do about it", ["What", "State", "Found"], rows)
 
 
-def _charts() -> tuple[Chart, ...]:
-    with ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-3"):
-        return (
-            Chart("Lowest level by hour (UTC)", as_lines=True, most=_FULL),
-            Chart("Spent by kind of work", unit=" units"),
-            Chart("Spent by app", unit=" units"),
-        )
+def _needed(one: models.Dependency) -> Cell:
+    if one.ok:
+        return "well"
+    return lambda: ui.label("missing" if one.needed else "not there").classes("danger font-medium")
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
 
 
 class Figures:
@@ -256,24 +303,31 @@ class Figures:
         """Return the first labels under which a figure is known."""
         return sorted({labels[0] for found, labels in self._found if found == name and labels})
 
+    def sum(self, name: str, last: str) -> float:
+        """Return the sum of the figures of a name that have this as their last label."""
+        return sum(value for (found, labels), value in self._found.items() if found == name and labels[-1:] == (last,))
 
-def _show_waiting(figures: Figures) -> None:
-    with _section("Work that waits"):
-        rows = []
-        for kind in figures.labels("oldest_waiting_job_seconds"):
-            counts = {state: figures.of("jobs", kind, state) for state in ("queued", "running", "retrying", "deferred")}
-            waiting = sum(figures.of("jobs", kind, state) or 0 for state in ("pending", "queued"))
-            age = figures.of("oldest_waiting_job_seconds", kind) or 0
-            duration = "–" if age == 0 else str(timedelta(seconds=round(age)))
-            rows.append(
-                [kind, number(waiting), number(counts["running"]), number(counts["retrying"]),
-                 number(counts["deferred"]), duration]
-            )  # fmt: skip
-        head = ["Kind", "Waiting", "Running", "Retrying", "Deferred", "Oldest waits"]
-        show_table("Jobs that are not finished, by kind", head, rows)
-        depths = [[queue, number(figures.of("queue_depth", queue))] for queue in figures.labels("queue_depth")]
-        show_table("Messages that no worker has taken, by queue", ["Queue", "Messages"], depths)
-        ui.label(f"Workers heard of lately: {number(figures.of('workers'))}").classes("text-sm")
+
+def _show_unfinished(figures: Figures) -> None:
+    """Show the kinds and states of work of which any is unfinished, each figure a link to its jobs."""
+    with _section("Work that is not finished"):
+        states = [state for state in _OPEN if figures.sum("jobs", state)]
+        rows: list[Row] = []
+        for kind in jobs.KINDS:
+            counts = {state: figures.of("jobs", kind, state) or 0.0 for state in states}
+            if any(counts.values()):
+                age = figures.of("oldest_waiting_job_seconds", kind)
+                cells = [_linked(count, jobs_at(state, kind)) for state, count in counts.items()]
+                rows.append([words_of(kind), *cells, _duration(age) if age else "–"])
+        if rows:
+            head = ["Kind", *(words_of(state).capitalize() for state in states), "Oldest waits"]
+            show_table("Jobs that are not finished, by kind", head, rows)
+        else:
+            note("Nothing: all that was asked for is done.")
+
+
+def _linked(count: float, address: str) -> Cell:
+    return "" if not count else lambda: ui.link(number(count), address).classes("!min-w-0")
 
 
 async def show_doctor(view: PageView) -> None:
@@ -295,17 +349,6 @@ async def show_doctor(view: PageView) -> None:
 def _finding(one: models.DoctorFinding) -> Row:
     name, colour = _HEALTH[one.health]
     return [one.what, lambda: badge(name, colour), one.found, one.mend or "–"]
-
-
-async def _readiness(view: PageView) -> models.Ready:
-    """Return what is ready, also when something is not: that is no failure of this page's."""
-    try:
-        return await view.client.show_readiness()
-    except ApiError as error:
-        # Others than the service itself may answer so too.
-        if error.status != _UNREADY or "ready" not in error.details:
-            raise
-        return models.Ready.model_validate(error.details)
 
 
 def _section(title: str) -> ui.column:

@@ -96,9 +96,11 @@ class Pages:
 def _build(interface: InProcess) -> FastAPI:
     # A part of the library looks for proxies that nobody here uses, and says so on every start.
     warnings.filterwarnings("ignore", message="SOCKS support in urllib3")
-    # Deferred: both load the library.
+    # Deferred: it takes most of a second to load.
     from nicegui import core, ui
 
+    # And these, which load it too.
+    from loop.ui.frame import MARK
     from loop.ui.routes import register
 
     front = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, version=release())
@@ -106,6 +108,7 @@ def _build(interface: InProcess) -> FastAPI:
     ui.run_with(
         front,
         title="Afterthought",
+        favicon=MARK,
         dark=None,
         language="en-US",
         binding_refresh_interval=None,

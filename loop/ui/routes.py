@@ -1,4 +1,4 @@
-"""Registers every page; the way in, and the apps and users to choose from."""
+"""Registers every page; the way in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from afterthought_client import AsyncAfterthought
-from loop.ui import administration, chat, composer, memory, operations, sessions
+from loop.ui import administration, chat, composer, home, memory, operations, sessions
 from loop.ui.frame import Frame, PageView, bare, show_errors
 from loop.ui.tables import PRIMARY, action, note
 from loop.ui.times import report_zone
@@ -38,14 +38,7 @@ def register(interface: InProcess) -> None:
         if not view.visitor.is_admin:
             ui.navigate.to(f"/memory/{view.visitor.app_id}")
             return
-        found = [one async for one in view.client.iter_apps()]
-        if not found:
-            ui.label("No app is installed yet. Install one under Administration.").classes("muted")
-        for one in found:
-            card = ui.link(target=f"/memory/{one.app_id}").classes("no-underline text-inherit w-full")
-            with card, ui.column().classes("card gap-1"):
-                ui.label(one.name).classes("font-medium")
-                note(one.app_id)
+        await home.show_home(view)
 
     app.add_exception_handler(404, _not_found)
     for module in (administration, chat, composer, memory, operations, sessions):

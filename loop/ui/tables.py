@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from nicegui import ui
+from nicegui.events import GenericEventArguments
 
 from loop.ui.frame import PageView, in_turn, press_once
+from loop.ui.times import UNKNOWN, ago, minute
+from loop.ui.wording import author_of
 
 Cell = str | Callable[[], object]
 """Text, or what builds the cell."""
@@ -22,27 +25,48 @@ Row = Sequence[Cell]
 _SHORT = 30
 _MOST_TOKENS = 100
 _STYLE = """
+/* A shade at the side on which there is more to scroll to. */
+.scrolls, .listing .q-table__middle { overflow-x: auto; background-repeat: no-repeat;
+  background-size: 3rem 100%, 3rem 100%, .75rem 100%, .75rem 100%;
+  background-position: 0, 100%, 0, 100%; background-attachment: local, local, scroll, scroll;
+  background-image: linear-gradient(90deg, var(--page) 50%, transparent),
+    linear-gradient(270deg, var(--page) 50%, transparent),
+    radial-gradient(farthest-side at 0 50%, rgb(127 127 127 / .6), transparent),
+    radial-gradient(farthest-side at 100% 50%, rgb(127 127 127 / .6), transparent); }
 .figures { border-collapse: collapse; width: 100%; font-size: .875rem; }
 .figures caption { position: absolute; left: -999rem; }
 .figures th, .figures td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line);
   vertical-align: top; overflow-wrap: anywhere; }
+dl.figures { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .15rem 1rem; margin: 0; }
+dl.figures dd { margin: 0; overflow-wrap: anywhere; }
 .figures .short { white-space: nowrap; } .figures .long { min-width: 14rem; } .figures .text-xs { font-size: inherit; }
 .figures .q-btn__content { flex-wrap: nowrap; white-space: nowrap; }
 .figures a { color: var(--q-primary); display: inline-block; min-width: 7rem; }
 .figures td .text-xs { white-space: nowrap; }
 .figures th { color: var(--muted); font-weight: 500; white-space: nowrap; }
 .figures tbody tr:last-child td { border-bottom: 0; }
+.tiles { display: grid; gap: 1rem; width: 100%; grid-template-columns: repeat(auto-fill, minmax(9.25rem, 1fr)); }
+.tile { display: flex; flex-direction: column; color: inherit; text-decoration: none; border: 1px solid var(--line);
+  border-radius: .5rem; padding: .75rem; min-width: 0; border-left: 4px solid var(--line); }
+.tile:hover { background: rgb(127 127 127 / .08); } .tile.bad { border-left-color: #c2410c; }
+.tile .figure { font-size: 1.5rem; line-height: 2rem; font-weight: 600; }
+.listing { background: none !important; } .listing .q-table__bottom--nodata .q-icon { display: none; }
+.listing .q-badge { color: inherit; }
+.listing th { color: var(--muted); font-weight: 500; font-size: .875rem; } .listing td { font-size: .875rem; }
+@media (max-width: 599px) { .listing .q-table :is(th, td) { padding-left: .5rem; padding-right: .5rem; } }
+.listing .short { white-space: nowrap; } .listing .long { min-width: 14rem; overflow-wrap: anywhere; }
+.listing .link { color: var(--q-primary); text-decoration: underline; }
 .views { display: flex; gap: .25rem; flex-wrap: wrap; border-bottom: 1px solid var(--line); width: 100%; }
 .views a { padding: .5rem .75rem; text-decoration: none; color: var(--muted); border-bottom: 2px solid transparent; }
 .views a[aria-current] { color: inherit; border-color: var(--q-primary); }
 """
 
 
-def show_table(caption: str, head: Sequence[str], rows: Iterable[Row] = ()) -> Table:
+def show_table(caption: str, head: Sequence[str], rows: Iterable[Row]) -> None:
     """Show a table that scrolls in itself where it is wider than the window; its caption is for screen readers."""
     ui.add_css(_STYLE)
     # It can have the focus, or nobody could scroll it by keys.
-    with ui.element("div").classes("w-full overflow-x-auto").props("tabindex=0 role=region") as whole:
+    with ui.element("div").classes("w-full scrolls").props("tabindex=0 role=region") as whole:
         whole.props["aria-label"] = caption
         with ui.element("table").classes("figures"):
             with ui.element("caption"):
@@ -51,10 +75,9 @@ def show_table(caption: str, head: Sequence[str], rows: Iterable[Row] = ()) -> T
                 for name in head:
                     with ui.element("th").props("scope=col"):
                         ui.label(name)
-            with ui.element("tbody") as body:
+            with ui.element("tbody"):
                 for row in rows:
                     _row(row)
-    return Table(whole, KeptInPlace(body))
 
 
 @dataclass
@@ -83,16 +106,94 @@ class KeptInPlace:
                 old[1].delete()
 
 
-@dataclass
-class Table:
-    """A table that is shown."""
+@dataclass(frozen=True)
+class Tile:
+    """A figure with its name, what it means, and the address where more of it is shown."""
 
-    whole: ui.element
-    body: KeptInPlace
+    name: str
+    figure: str
+    about: str
+    address: str
+    is_bad: bool = False
 
-    def keep(self, rows: Iterable[tuple[str, object, Row]]) -> None:
-        """Show these rows, each under its key; one whose ``object`` is the same stays."""
-        self.body.show((key, shown, partial(_row, cells)) for key, shown, cells in rows)
+    def build(self) -> ui.element:
+        """Show it."""
+        with ui.link(target=self.address).classes("tile bad" if self.is_bad else "tile") as shown:
+            note(self.name)
+            ui.label(self.figure).classes("figure")
+            note(self.about).classes("said !text-xs")
+        return shown
+
+
+def tiles() -> KeptInPlace:
+    """Return a place for tiles."""
+    ui.add_css(_STYLE)
+    return KeptInPlace(ui.element("div").classes("tiles"))
+
+
+@dataclass(frozen=True)
+class Said:
+    """The cell of a listing: a text, with the whole of it or its exact time beside the cursor, or the way to more."""
+
+    text: str
+    tip: str = ""
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Act:
+    """The cell of a listing that is a button; ``name`` says to screen readers what it is about."""
+
+    text: str
+    act: Callable[[], object]
+    name: str = ""
+    is_danger: bool = False
+
+
+ListedCell = str | Said | Act
+
+
+def time_cell(at: datetime | None, before: str = "") -> ListedCell:
+    """Return the cell that says how long ago something was."""
+    return UNKNOWN if at is None else Said(f"{before} {ago(at)}".strip(), minute(at))
+
+
+_CELL = """
+<q-td :props="props">
+  <a v-if="props.value.address" class="link" :href="props.value.address">{{ props.value.text }}</a>
+  <q-btn v-else-if="props.value.acts" outline no-caps dense size="sm" padding="xs sm" :label="props.value.text"
+    :class="{ danger: props.value.is_danger }" :color="props.value.is_danger ? undefined : 'primary'"
+    :aria-label="props.value.name" @click="$parent.$emit('act', [props.row.id, props.col.name])" />
+  <div v-else dir="auto" :class="(props.value.text ?? props.value).length > 30 ? 'long' : 'short'"
+    :title="props.value.tip">{{ props.value.text ?? props.value }}</div>
+</q-td>"""
+_LAST = "do"
+"""What the column is called that has no head."""
+_CHOOSE_ALL = '<q-checkbox v-model="props.selected" dense aria-label="Choose all" />'
+_CHOOSE = """<q-checkbox v-model="props.selected" dense :aria-label="'Choose ' + props.row.name" />"""
+
+
+def listing(caption: str, columns: Sequence[str], empty: str, hidden_on_phones: Collection[str] = ()) -> ui.table:
+    """Show a table of the library's, whose columns have their heads for names and whose rows have an ``id``.
+
+    Rows that can be chosen have a ``name`` too. Pages are fetched by who fills it: the service knows which is the next
+    one, and not how many there are.
+    """
+    ui.add_css(_STYLE)
+
+    def column(name: str) -> dict[str, Any]:
+        classes = "gt-xs" if name in hidden_on_phones else ""
+        return {"name": name or _LAST, "label": name, "field": name or _LAST, "align": "left"} | {
+            "classes": classes,
+            "headerClasses": classes,
+        }
+
+    table = ui.table(rows=[], columns=[column(name) for name in columns])
+    table.props("flat dense wrap-cells hide-selected-banner tabindex=0 role=region")
+    table.props["aria-label"], table.props["no-data-label"] = caption, empty
+    for name, template in (("body-cell", _CELL), ("header-selection", _CHOOSE_ALL), ("body-selection", _CHOOSE)):
+        table.add_slot(name, template)
+    return table.classes("w-full listing")
 
 
 ItemT = TypeVar("ItemT")
@@ -139,13 +240,14 @@ async def read_pages(fetch: Fetch[ItemT], pages: int) -> tuple[list[ItemT], str 
 class PagedTable:
     """A table of what is listed page by page: its first rows, and the next ones when they are asked for."""
 
-    def __init__(self, caption: str, head: Sequence[str], fetch: Fetch[Row], *, empty: str) -> None:
-        self._caption, self._head, self._fetch, self._empty = caption, head, fetch, empty
-        self._rows: list[Row] = []
+    def __init__(self, caption: str, head: Sequence[str], fetch: Fetch[Sequence[ListedCell]], *, empty: str) -> None:
+        self._head, self._fetch = head, fetch
+        self._rows: list[Sequence[ListedCell]] = []
         self._pages = 1
         self._cursor: str | None = None
-        self.container = ui.column().classes("w-full gap-2 min-w-0")
-        self._more = press_once(ui.button("More").props("flat dense no-caps"), self._show_more)
+        self._table = listing(caption, head, empty)
+        self._table.on("act", self._act)
+        self._more = more_button(self._show_more)
         self._more.set_visibility(False)
 
     @in_turn
@@ -156,12 +258,10 @@ class PagedTable:
 
     def _draw(self) -> None:
         self._more.set_visibility(self._cursor is not None)
-        self.container.clear()
-        with self.container:
-            if self._rows:
-                show_table(self._caption, self._head, self._rows)
-            else:
-                ui.label(self._empty).classes("muted")
+        self._table.rows = [
+            {"id": number} | {name or _LAST: _shown(cell) for name, cell in zip(self._head, row, strict=True)}
+            for number, row in enumerate(self._rows)
+        ]
 
     @in_turn
     async def _show_more(self) -> None:
@@ -170,16 +270,29 @@ class PagedTable:
         self._pages += 1
         self._draw()
 
+    async def _act(self, event: GenericEventArguments) -> None:
+        row, name = event.args
+        cell = self._rows[row][self._head.index("" if name == _LAST else name)]
+        assert isinstance(cell, Act)
+        done = cell.act()
+        if isinstance(done, Awaitable):
+            await done
 
-def _row(row: Row) -> ui.element:
-    with ui.element("tr") as shown:
+
+def _shown(cell: ListedCell) -> object:
+    if isinstance(cell, Act):
+        return {"text": cell.text, "name": cell.name or cell.text, "is_danger": cell.is_danger, "acts": True}
+    return cell if isinstance(cell, str) else asdict(cell)
+
+
+def _row(row: Row) -> None:
+    with ui.element("tr"):
         for cell in row:
             with ui.element("td"):
                 if isinstance(cell, str):
                     ui.label(cell).props("dir=auto").classes("short" if len(cell) <= _SHORT else "long")
                 else:
                     cell()
-    return shown
 
 
 def show_views(path: str, views: Mapping[str, str], current: str) -> None:
@@ -222,6 +335,16 @@ def action(
     return ui.button(name, icon=icon, on_click=act, color=color).props(look)
 
 
+def danger(name: str, act: Callable[[], object], look: str = OUTLINED) -> ui.button:
+    """Show a button that takes something away for good."""
+    return action(name, act, look, color=None).classes("danger")
+
+
+def more_button(act: Callable[[], Awaitable[None]], name: str = "More") -> ui.button:
+    """Show a button that shows the next page."""
+    return press_once(action(name, lambda: None, FLAT), act)
+
+
 def note(text: str) -> ui.label:
     """Show a text that explains, smaller and muted."""
     return ui.label(text).classes("muted text-sm")
@@ -238,8 +361,12 @@ def number(value: float | None, places: int = 0, unit: str = "") -> str:
 
 
 def amount(value: float | None) -> str:
-    """Return units of energy, exact enough for the small ones too."""
-    return "–" if value is None else f"{value:,.4f}".rstrip("0").rstrip(".")
+    """Return units of energy, the fewer the more exactly."""
+    if value is None:
+        return "–"
+    places = 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 4
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".")
 
 
 def counted(count: int, one: str, many: str = "") -> str:
@@ -265,11 +392,11 @@ def actor_name(actor: str, labels: TokenLabels = NO_LABELS) -> str:
     """Return who somebody is in a few words."""
     token = actor.removeprefix(_TOKEN)
     if token == actor:
-        return actor
+        return author_of(actor)
     return f"token {labels.get(token) or f'{token[:_SHOWN]}…'}"
 
 
-def actor_cell(actor: str, labels: TokenLabels = NO_LABELS) -> str | Callable[[], object]:
-    """Return the cell of a table that says who somebody is, the whole of it as a tooltip where it is cut."""
+def actor_cell(actor: str, labels: TokenLabels = NO_LABELS) -> ListedCell:
+    """Return the cell that says who somebody is, the whole of it beside the cursor where it is cut."""
     name = actor_name(actor, labels)
-    return actor if name == actor else lambda: ui.label(name).tooltip(actor).props("dir=auto")
+    return Said(name, "" if name == actor else actor)

@@ -14,7 +14,7 @@ from loop.ui.visitors import in_words_of, notify_success
 from loop.ui.wording import Labels
 from shared.base.settings import AppTuning, Tuning, bounds_of
 
-_SOURCES = {"setting": "from the settings", "everywhere": "changed for all apps", "app": "changed for this app"}
+_SOURCES = {"everywhere": "changed for all apps", "app": "changed for this app"}
 
 
 async def show_settings(view: PageView) -> None:
@@ -90,14 +90,14 @@ def _build_form(view: PageView, container: ui.column, tuning: models.TuningAnswe
 
         with ui.row():
             action("Save settings", save, PRIMARY)
-            ui.button("Take all changes back", on_click=take_back).props("flat no-caps")
+            action("Take all changes back", take_back, OUTLINED)
     if not view.may_write:
         for one in [one for one in container.descendants() if hasattr(one, "disable")]:
             one.disable()
 
 
 def _build_field(fields: dict[str, Any], name: str, tuning: models.TuningAnswer) -> None:
-    """Build a field of the kind of its value, and say beneath it where that comes from."""
+    """Build a field of the kind of its value, and say beneath it where it was changed."""
     field = Tuning.model_fields[name]
     kind: Any = field.annotation
     label = str(field.title)
@@ -110,7 +110,8 @@ def _build_field(fields: dict[str, Any], name: str, tuning: models.TuningAnswer)
         fields[name] = ui.switch(label, value=current.value)
     else:
         fields[name] = ui.select([one.value for one in kind], value=current.value, label=label)
-    ui.label(_SOURCES.get(current.source, current.source)).classes("muted text-xs")
+    if current.source in _SOURCES:
+        ui.label(_SOURCES[current.source]).classes("muted text-xs")
 
 
 def _labels() -> Labels:

@@ -1,4 +1,4 @@
-"""What the pages say where the service refuses something: by its codes and fields, in the pages' own words.
+"""What the pages say in the place of the interface's names: of kinds and states, and of what it refuses.
 
 The service says what to do in words of its interface, which nobody who looks at a page has in front of them.
 """
@@ -45,6 +45,61 @@ _HELP = {
 """What to do, by the operation of the interface that would help."""
 _HINT = r"\?[A-Za-z]+=|(?:GET|POST|PUT|PATCH|DELETE) /|/openapi\.json|Idempotency-Key"
 """How it shows that words are about the interface."""
+
+
+KINDS = {
+    "create_memory": "Write a memory",
+    "compact_memories": "Make room for memories",
+    "extract_facts": "Extract facts",
+    "summarise": "Summarise",
+    "embed": "Embed texts",
+    "embed_messages": "Embed messages",
+    "index_messages": "Index messages",
+    "compress_session": "Shorten a session",
+    "compose_context": "Compose a context",
+    "learn_from_sessions": "Learn from sessions",
+    "end_conversation": "End a conversation",
+    "deliver_webhook": "Call a webhook",
+    "think": "Think out an answer",
+    "chat": "Apps' own questions",
+}
+"""Kinds of jobs, and of calls of models."""
+STATES = {
+    "pending": "waiting",
+    "deferred": "deferred",
+    "queued": "handed to a worker",
+    "running": "running",
+    "retrying": "to be tried again",
+    "done": "done",
+    "nothing": "done, nothing to keep",
+    "dead": "dead letter",
+    "cancelled": "cancelled",
+}
+"""Of jobs."""
+_NAMES = {
+    "provider_away": "the model's server is away",
+    "prompt_cut": "the prompt was cut",
+    "totalMs": "in all",
+    "embedMs": "embed the question",
+    "ftsMs": "words",
+    "denseMs": "vectors",
+    "rerankMs": "rank",
+    "conversationDense": "vectors of the conversation",
+    "globalDense": "vectors of the app",
+    "ftsLexical": "words",
+    "ticker": "clock of the loop",
+}
+
+
+def words_of(name: str) -> str:
+    """Return what a page calls a name of the interface; one that is in no table is told in its own words."""
+    known = KINDS | STATES | _NAMES
+    return known.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ").lower()
+
+
+def author_of(model: str) -> str:
+    """Return what a page calls who did a piece of work: a model by its name, or the rules that are built in."""
+    return "the built-in agent" if model == "extractive" else model
 
 
 def message_of(error: Exception, labels: Labels = {}) -> str:  # noqa: B006

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import TextClause, bindparam, delete, func, or_, select, text, update
+from sqlalchemy import ColumnElement, TextClause, bindparam, delete, func, or_, select, text, update
 from sqlalchemy.orm import Session
 
 from shared.apps.models import (
@@ -123,9 +123,11 @@ def _whose(app_id: str, user_id: str | None) -> str:
     return app_id if user_id is None else f"{app_id}/{user_id}"
 
 
-def list_apps(session: Session, limit: int, after: str | None = None, search: str | None = None) -> Sequence[App]:
-    """Return apps by id, those after ``after`` and with ``search`` in their id or name."""
-    query = select(App).order_by(App.app_id).limit(limit)
+def list_apps(
+    session: Session, limit: int, after: str | None = None, search: str | None = None, *only: ColumnElement[bool]
+) -> Sequence[App]:
+    """Return apps by id, those after ``after``, with ``search`` in their id or name, for which ``only`` holds."""
+    query = select(App).where(*only).order_by(App.app_id).limit(limit)
     query = query if after is None else query.where(App.app_id > after)
     if search is not None:
         query = query.where(or_(*(one.icontains(search, autoescape=True) for one in (App.app_id, App.name))))

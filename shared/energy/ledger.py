@@ -322,6 +322,11 @@ def spent_of(conversation_key: SQLColumnExpression[int]) -> ColumnElement[int]:
     return booked + func.coalesce(before, 0)
 
 
+def calls_of_job(session: Session, job_id: str) -> Sequence[Spending]:
+    """Return the calls of a job that stand in the ledger, the oldest first."""
+    return session.scalars(select(Spending).where(Spending.job_id == job_id).order_by(Spending.entry)).all()
+
+
 def was_asked(session: Session, job_id: str, model: str) -> bool:
     """Whether a job has asked a model anything; vectors are no question."""
     of_job = (Spending.job_id == job_id, Spending.model == model, Spending.kind != WorkKind.EMBED)

@@ -8,17 +8,18 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, func, or_, select, union
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from shared.apps.models import IdempotencyKey, Token, UserSettings
+from shared.apps.models import App, IdempotencyKey, Token, UserSettings
 from shared.base.choices import FactState
 from shared.base.subjects import NOBODY
 from shared.contracts.jobs import WorkClass
-from shared.conversations.models import Conversation, Message
+from shared.conversations.models import Answer, AnswerState, Conversation, Message
 from shared.conversations.queries import count_answers, keys_of
 from shared.db.queries import count, given_numbers
 from shared.facts.models import Fact
 from shared.facts.queries import FactFilter, count_listed
 from shared.jobs.models import OPEN, Job
 from shared.memories.models import Memory, Origin
+from shared.memories.queries import count_by_app
 from shared.profiles.models import Consent, Profile
 from shared.summaries.queries import count_of_app
 
@@ -108,6 +109,18 @@ class UserCounts:
     time_zone: str | None
 
 
+@dataclass(frozen=True)
+class AppCounts:
+    """How much an app holds, and what of it waits for a person."""
+
+    users: int
+    """Those that are named."""
+    conversations: int
+    memories: int
+    pending_answers: int
+    last_active_at: datetime | None
+
+
 _ABOUT_USERS: tuple[type[Memory | Fact | Profile | Consent | UserSettings], ...] = (
     Memory, Fact, Profile, Consent, UserSettings,
 )  # fmt: skip
@@ -122,6 +135,40 @@ def list_users(
     query = query if after is None else query.where(user_id > after)
     query = query if search is None else query.where(user_id.icontains(search, autoescape=True))
     return _counted(session, app_id, session.scalars(query))
+
+
+def count_of_apps(session: Session, app_ids: Collection[str]) -> dict[str, AppCounts]:
+    """Return how much there is of each of some apps; takes time by how many conversations and facts they have."""
+    tables: tuple[type[Any], ...] = (Conversation, *_ABOUT_USERS)
+    named = union(*(select(one.app_id, one.user_id).where(one.app_id.in_(app_ids), one.user_id > "") for one in tables))
+    whose = named.subquery()
+    users = _by_app(session, select(whose.c.app_id, func.count()).group_by(whose.c.app_id))
+    spoken = select(Conversation.app_id, func.count(), func.max(Conversation.updated_at))
+    conversations = {
+        app_id: (number, last)
+        for app_id, number, last in session.execute(
+            spoken.where(Conversation.app_id.in_(app_ids)).group_by(Conversation.app_id)
+        )
+    }
+    memories = count_by_app(session, app_ids)
+    pending = select(Answer.app_id, func.count()).where(Answer.app_id.in_(app_ids), Answer.state == AnswerState.PENDING)
+    answers = _by_app(session, pending.group_by(Answer.app_id))
+    return {
+        one: AppCounts(
+            users=users.get(one, 0), conversations=conversations.get(one, (0, None))[0], memories=memories.get(one, 0),
+            pending_answers=answers.get(one, 0), last_active_at=conversations.get(one, (0, None))[1],
+        )
+        for one in app_ids
+    }  # fmt: skip
+
+
+def _by_app(session: Session, query: Select[str, int]) -> dict[str, int]:
+    return {app_id: number for app_id, number in session.execute(query)}  # noqa: C416 - dict() takes it for a mapping
+
+
+def has_pending_answers() -> ColumnElement[bool]:
+    """Return the condition on apps that an answer of theirs waits for a person's approval."""
+    return select(Answer.key).where(Answer.app_id == App.app_id, Answer.state == AnswerState.PENDING).exists()
 
 
 def is_user(session: Session, app_id: str, user_id: str) -> bool:

@@ -45,6 +45,19 @@ def test_an_app_is_installed_with_its_ways(api: Api) -> None:
     assert (changed["answeredBy"], changed["approveAnswers"], changed["weight"]) == ("app", False, 100)
 
 
+def test_the_apps_are_found_of_which_answers_wait_for_approval(api: Api) -> None:
+    api.install("aside")
+    path = api.install()
+    api.converse(path, "c1", "Hi.")
+    waiting = {"approving": True, "counted": True}
+    assert api.ask("GET", "/apps", params=waiting)["apps"] == []
+    answer = draft(api)
+    [app] = api.ask("GET", "/apps", params=waiting)["apps"]
+    assert (app["appId"], app["holds"]["pendingAnswers"]) == ("chat", 1)
+    api.ask("POST", f"{path}/answers/{answer}/approve")
+    assert api.ask("GET", "/apps", params=waiting)["apps"] == []
+
+
 def test_ways_that_do_not_exist_are_refused(api: Api) -> None:
     path = api.install()
     for wrong in ({"weight": 0}, {"weight": 101}, {"weight": 1.5}, {"answeredBy": "nobody"}, {"approveAnswers": "yes"}):

@@ -14,7 +14,7 @@ def test_an_app_is_installed_shown_and_listed(api: Api) -> None:
     assert made["config"] == {"colour": ["blue"]}
     shown = api.ask("GET", "/apps/chat")
     assert shown == made | {"memories": 0, "openConversations": 0, "endedConversations": 0, "loopAnswers": False}
-    assert api.ask("GET", "/apps") == {"apps": [made], "cursor": None}
+    assert api.ask("GET", "/apps") == {"apps": [made | {"holds": None}], "cursor": None}
 
 
 def test_installing_an_app_twice_is_a_conflict_that_names_it(api: Api) -> None:
@@ -33,6 +33,19 @@ def test_a_listing_is_walked_with_its_cursor_and_shows_each_app_once(api: Api) -
         if (cursor := page["cursor"]) is None:
             break
     assert seen == names
+
+
+def test_a_listing_counts_what_each_app_holds_where_that_is_asked_for(api: Api) -> None:
+    path, other = api.install("chat"), api.install("diary")
+    for user in ("ada", "bob"):
+        say(api, path, user, "I keep a quillwort.")
+    api.ask("POST", f"{path}/facts", json={"fact": "Keeps a quillwort.", "userId": "cleo"})
+    api.remember(path, "Keeps a quillwort.", userId="ada")
+    api.remember(other, "Of nobody.")
+    chat, diary = (one["holds"] for one in api.ask("GET", "/apps", params={"counted": True})["apps"])
+    last = max(one["lastActiveAt"] or "" for one in api.ask("GET", f"{path}/users")["users"])
+    assert chat == {"users": 3, "conversations": 2, "memories": 1, "pendingAnswers": 0, "lastActiveAt": last}
+    assert diary == {"users": 0, "conversations": 0, "memories": 1, "pendingAnswers": 0, "lastActiveAt": None}
 
 
 def test_a_change_leaves_what_it_does_not_name(api: Api) -> None:

@@ -61,6 +61,9 @@ def admin(browser: Browser, system: System) -> Iterator[BrowserContext]:
     """The admin's browser, logged in: to load everything again for each test is most of the work."""
     with visitor(browser) as own, window(own, system.url) as opened:
         opened.log_in(system.admin_token)
+        # No page of its own stays open beside those of the tests.
+        opened.page.wait_for_function("window.did_handshake")
+        opened.page.goto("about:blank")
         yield own
 
 

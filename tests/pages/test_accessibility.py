@@ -1,4 +1,5 @@
-"""axe-core finds nothing serious on any page, wide and light, narrow and dark; and no page scrolls sideways."""
+"""axe-core finds nothing serious on any page, wide and light, narrow and dark; and no page scrolls
+sideways; each has one first heading."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from tests.support.services import System
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 PATHS = (
     "/", "/chat/{app}?conversation=monday", "/memory/{app}", "/sessions/{app}", "/composer/{app}", "/operations",
-    "/operations?view=doctor", "/administration", "/administration/{app}",
+    "/operations?view=jobs", "/operations?view=doctor", "/administration", "/administration/{app}",
+    "/administration/{app}?view=users",
 )  # fmt: skip
 
 
@@ -29,6 +31,9 @@ def test_axe_finds_nothing_serious(
 ) -> None:
     client.start_conversation(conversation_id="monday", user_id="ada")
     client.add_messages("monday", [{"role": "user", "content": "I moved to Lisbon."}])
+    client.start_conversation(conversation_id="sunday", user_id="ada")
+    client.add_messages("sunday", [{"role": "user", "content": "I keep a quillwort."}])
+    client.end_conversation("sunday")
     client.write_memory("Moved to Lisbon in May.", user_id="ada")
     client.write_fact("Is allergic to peanuts.", user_id="ada", pinned=True)
     found: dict[str, list[str]] = {}
@@ -42,6 +47,8 @@ def test_axe_finds_nothing_serious(
             pages[path] = opened.open(path.format(app=client.app))
             opened.page.wait_for_load_state("networkidle")
             found[path] = _serious(Axe().run(opened.page))
+            if opened.page.get_by_role("heading", level=1).count() != 1:
+                found[path].append("no heading of its own, or several")
             if opened.page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
                 found[path].append("scrolls sideways")
     assert {path: told for path, told in found.items() if told} == {}

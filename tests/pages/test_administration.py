@@ -66,6 +66,7 @@ def test_an_app_is_installed_and_changed(at: Window, client: Afterthought) -> No
     page.get_by_label("Id, as in addresses").fill("diary")
     page.get_by_label("Name").fill("Diary")
     page.get_by_role("button", name="Install").click()
+    page.get_by_role("dialog", name="diary is installed").get_by_role("button", name="Done").click()
     page.wait_for_url("**/administration/diary")
     page.get_by_label("Name").fill("My diary")
     page.get_by_label("Weight beside other apps").fill("7")

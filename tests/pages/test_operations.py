@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from afterthought_client import Afterthought
+from loop.ui.wording import words_of
 from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.jobs.models import JobState
@@ -61,52 +62,108 @@ def _choose(page: Page, label: str, option: str) -> None:
 
 def test_what_is_now_is_shown_and_follows_the_work(at: Window, client: Afterthought) -> None:
     page = at.open("/operations")
-    expect(page.get_by_test_id("level")).to_be_visible()
+    expect(page.get_by_role("link", name=re.compile("^Energy"))).to_contain_text("memory work starts above 20 %")
+    expect(page.get_by_role("link", name="Workers 1")).to_contain_text("Listening: worker-1")
     needs = page.get_by_role("region", name="Each dependency and what to do about it")
     expect(needs).to_contain_text("Redis answers.")
-    expect(needs).to_contain_text("Listening: worker-1")
-    expect(page.get_by_text("Workers heard of lately: 1")).to_be_visible()
     client.start_conversation(conversation_id="monday", user_id="ada")
     client.add_messages("monday", [{"role": "user", "content": "I moved to Lisbon in May."}])
     client.end_conversation("monday")
     chart = page.get_by_role("img", name="Spent by app")
     expect(chart).to_have_attribute("aria-label", re.compile(re.escape(client.app or "-")))
     page.get_by_role("button", name="As a table").nth(1).click()
-    expect(page.get_by_role("region", name="Spent by kind of work")).to_contain_text("create_memory")
+    spent = page.get_by_role("region", name="Spent by kind of work")
+    expect(spent).to_contain_text("Write a memory")
+    expect(page.locator("main, .q-page")).not_to_contain_text("create_memory")
+    # The line below which no memory work starts, on an axis from zero; and each kind has its own colour, though others
+    # that come before it in the palette are not there.
+    level = page.get_by_role("img", name="Lowest energy by hour")
+    expect(level.locator("text", has_text="memory work above 20 %")).to_be_visible()
+    figures = level.locator("text").filter(has_text=re.compile(r"^-?\d+$")).all_text_contents()
+    assert sorted(map(int, figures)) == [0, 20, 40, 60, 80, 100]
+    colours = page.get_by_role("link", name="Extract facts").locator("xpath=preceding-sibling::span")
+    expect(colours).to_have_css("background-color", "rgb(21, 128, 61)")
+
+
+def test_each_figure_leads_to_its_jobs(at: Window, client: Afterthought) -> None:
+    job = _held_job(client)
+    page = at.open("/operations")
+    work = page.get_by_role("region", name="Jobs that are not finished, by kind")
+    row = work.get_by_role("row", name=re.compile("^Write a memory"))
+    row.get_by_role("link").click()
+    page.wait_for_url("**/operations?view=jobs&state=deferred&kind=create_memory")
+    expect(page.get_by_role("region", name="Jobs, newest first")).to_contain_text(client.app or "-")
+    page = at.open("/operations")
+    page.get_by_role("link", name="Deferred").click()
+    page.wait_for_url("**/operations?view=jobs&state=deferred")
+    client.cancel_job(job)
+    for one in client.iter_jobs():
+        if one.state == "deferred":
+            client.cancel_job(one.job_id)
+    page = at.open("/operations")
+    expect(page.get_by_role("link", name=re.compile("^Energy"))).to_be_visible()
+    expect(work.get_by_role("row", name=re.compile(r"^(Call a webhook|Compose a context)"))).to_have_count(0)
 
 
 def test_a_job_is_cancelled_and_run_again(at: Window, client: Afterthought) -> None:
     job = _held_job(client)
     page = at.open("/operations?view=jobs")
     _choose(page, "App", (client.app or "").capitalize())
-    _choose(page, "Kind", "create_memory")
+    _choose(page, "Kind", "Write a memory")
     table = page.get_by_role("region", name="Jobs, newest first")
     expect(table).to_contain_text("budget:")
-    expect(table).not_to_contain_text("extract_facts")
-    page.get_by_role("button", name=f"Cancel create_memory {job}").click()
+    expect(table).not_to_contain_text("Extract facts")
+    page.get_by_role("button", name=f"Cancel: Write a memory {job}").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text(f"create_memory of {client.app}, deferred")
+    expect(dialog).to_contain_text(f"Write a memory of {client.app}, deferred")
     dialog.get_by_role("button", name="No, let them go on").click()
     assert client.show_job(job).state == "deferred"
-    page.get_by_role("button", name=f"Cancel create_memory {job}").click()
+    page.get_by_role("button", name=f"Cancel: Write a memory {job}").click()
     page.get_by_role("dialog").get_by_role("button", name="Yes, cancel 1 job").click()
     expect(table).to_contain_text("cancelled by admin")
     assert client.show_job(job).state == "cancelled"
     client.change_app(hourly_budget=None)
-    page.get_by_role("button", name=f"Run create_memory {job} again").click()
+    page.get_by_role("button", name=f"Run again: Write a memory {job}").click()
     _wait_for_state(client, job, "done")
     expect(table).to_contain_text("done")
+
+
+def test_a_job_is_a_place_with_what_it_cost_and_leads_to_its_conversation(at: Window, client: Afterthought) -> None:
+    client.start_conversation(conversation_id="monday", user_id="ada")
+    client.add_messages("monday", [{"role": "user", "content": "I moved to Lisbon in May."}])
+    [job] = [one for one in client.end_conversation("monday").jobs if one.kind == "create_memory"]
+    _wait_for_state(client, job.job_id, "done")
+    [call, *_] = client.show_job(job.job_id).calls
+    page = at.open(f"/operations?view=jobs&kind=create_memory&app={client.app}")
+    page.get_by_role("link", name="Write a memory").click()
+    dialog = page.get_by_role("dialog", name="Write a memory")
+    for found in ("Attempts", "1 of ", "monday", job.job_id):
+        expect(dialog).to_contain_text(found)
+    row = dialog.get_by_role("region", name="Calls of the job").locator("tbody tr").first
+    for found in ("the built-in agent", "answered", f"about {call.prompt_tokens:,}"):
+        expect(row).to_contain_text(found)
+    page.reload()
+    expect(dialog.get_by_role("link", name="Its conversation")).to_be_visible()
+    dialog.get_by_role("button", name="Close").click()
+    expect(page).not_to_have_url(re.compile("job="))
+    page.get_by_role("link", name="Write a memory").click()
+    talk = f"/chat/{client.app}?conversation=monday"
+    expect(dialog.get_by_role("link", name="Its conversation")).to_have_attribute("href", talk)
 
 
 def test_several_jobs_are_cancelled_at_once(at: Window, client: Afterthought) -> None:
     jobs = [_held_job(client, name) for name in ("monday", "tuesday")]
     wait_until(lambda: all(one.state == "deferred" for one in client.iter_jobs()), 60, "all of the work to be held")
-    page = at.open("/operations?view=jobs")
-    _choose(page, "App", (client.app or "").capitalize())
+    page = at.open(f"/operations?view=jobs&app={client.app}")
     rows = page.get_by_role("region", name="Jobs, newest first").locator("tbody tr")
-    expect(rows).to_have_count(len(list(client.iter_jobs())))
+    page.get_by_role("checkbox", name="Choose all").click()
+    # None is added while some are chosen.
+    expect(page.get_by_text(re.compile(r"^\d+ chosen"))).to_be_visible()
+    expect(page.get_by_text(f"{rows.count()} chosen")).to_be_visible()
+    page.get_by_role("checkbox", name="Choose all").click()
+    expect(page.get_by_text("None chosen")).to_be_visible()
     for job in jobs:
-        page.get_by_role("checkbox", name=f"Choose create_memory {job}").click()
+        page.get_by_role("checkbox", name=f"Choose Write a memory {job}").click()
     expect(page.get_by_text("2 chosen")).to_be_visible()
     page.get_by_role("button", name="Cancel", exact=True).click()
     dialog = page.get_by_role("dialog", name="Cancel 2 jobs?")
@@ -115,7 +172,7 @@ def test_several_jobs_are_cancelled_at_once(at: Window, client: Afterthought) ->
     expect(rows.get_by_text("cancelled", exact=True)).to_have_count(2)
     assert {client.show_job(job).state for job in jobs} == {"cancelled"}
     for job in jobs:
-        page.get_by_role("checkbox", name=f"Choose create_memory {job}").click()
+        page.get_by_role("checkbox", name=f"Choose Write a memory {job}").click()
     expect(page.get_by_text("2 chosen")).to_be_visible()
     client.change_app(hourly_budget=None)
     page.get_by_role("button", name="Run again", exact=True).click()
@@ -232,7 +289,7 @@ def test_a_reader_sees_everything_and_can_change_nothing(
         expect(page.get_by_role("region", name="Jobs that are not finished, by kind")).to_be_visible()
         page = reading.open("/operations?view=jobs")
         expect(page.get_by_role("region", name="Jobs, newest first")).to_contain_text(client.app or "-")
-        expect(page.get_by_role("button", name=f"Cancel create_memory {job}")).to_have_count(0)
+        expect(page.get_by_role("button", name=f"Cancel: Write a memory {job}")).to_have_count(0)
         expect(page.get_by_role("button", name="Run again")).to_be_hidden()
         page = reading.open("/operations?view=dead")
         expect(page.get_by_text("The latest", exact=True)).to_be_visible()
@@ -253,4 +310,4 @@ def test_every_kind_of_job_can_be_chosen(at: Window) -> None:
     page = at.open("/operations?view=dead")
     page.get_by_role("combobox", name="Kind", exact=True).click()
     offered = page.get_by_role("option").all_inner_texts()
-    assert set(JobKind) <= set(offered)
+    assert {words_of(kind) for kind in JobKind} <= set(offered)

@@ -60,6 +60,8 @@ def test_a_page_is_let_go_with_its_tab(at: Window, system: System, client: After
     # The pages of the tests before this one are let go too.
     wait_until(lambda: streams() == 0, 60, "the end of every stream")
     page.goto(f"{at.url}/memory/{client.app}")
+    # One that is left before cannot say so, and is let go within a minute or so.
+    page.wait_for_function("window.did_handshake")
     wait_until(lambda: streams() == 1, 60, "the page's stream of events")
     page.close()
     # Long before what is kept for a browser that is only away.

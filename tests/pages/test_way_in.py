@@ -149,6 +149,17 @@ def test_a_page_that_is_not_there_says_so_and_leads_back(at: Window) -> None:
     assert httpx.get(f"{at.url}/_nicegui/nothing").headers["content-type"] == "application/json"
 
 
+def test_each_page_bears_the_mark_and_says_where_it_is_in_the_menu(at: Window) -> None:
+    page = at.open("/administration")
+    assert (page.locator("link[rel~=icon]").get_attribute("href") or "").startswith("data:image/svg+xml")
+    expect(page.get_by_role("navigation", name="Pages").locator("[aria-current=page]")).to_contain_text(
+        "Administration"
+    )
+    page.get_by_role("link", name="Afterthought", exact=True).click()
+    expect(page).to_have_url(f"{at.url}/")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Apps")
+
+
 def test_light_and_dark_are_the_visitors_choice(browser: Browser, system: System) -> None:
     with window(browser, system.url, dark=True) as own:
         own.log_in(system.admin_token)

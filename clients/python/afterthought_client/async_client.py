@@ -858,7 +858,13 @@ class AsyncAfterthought(AsyncTransport):
         return read(response, models.AppAnswer)
 
     async def list_apps(
-        self, *, search: str | None = None, limit: int | None = None, cursor: str | None = None
+        self,
+        *,
+        search: str | None = None,
+        counted: bool | None = None,
+        approving: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> models.AppList:
         """List apps.
 
@@ -866,25 +872,39 @@ class AsyncAfterthought(AsyncTransport):
 
         Args:
             search: Only those whose id or name has this in it, in either case.
+            counted: Count what each holds as well, which takes longer.
+            approving: Only those of which an answer waits for a person's approval.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
         """
-        call = Call("GET", "/apps", query=query_of(search=search, limit=limit, cursor=cursor))
+        call = Call(
+            "GET",
+            "/apps",
+            query=query_of(search=search, counted=counted, approving=approving, limit=limit, cursor=cursor),
+        )
         response = await self._send(call)
         return read(response, models.AppList)
 
     async def iter_apps(
-        self, *, search: str | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> AsyncIterator[models.AppAnswer]:
+        self,
+        *,
+        search: str | None = None,
+        counted: bool | None = None,
+        approving: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncIterator[models.ListedApp]:
         """Iterate over what ``list_apps`` lists, page by page; ``limit`` is the length of a page.
 
         Args:
             search: Only those whose id or name has this in it, in either case.
+            counted: Count what each holds as well, which takes longer.
+            approving: Only those of which an answer waits for a person's approval.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
         """
         while True:
-            page = await self.list_apps(search=search, limit=limit, cursor=cursor)
+            page = await self.list_apps(search=search, counted=counted, approving=approving, limit=limit, cursor=cursor)
             for one in page.apps:
                 yield one
             cursor = page.cursor
@@ -3609,14 +3629,14 @@ class AsyncAfterthought(AsyncTransport):
             if cursor is None:
                 return
 
-    async def show_job(self, job_id: str) -> models.JobAnswer:
+    async def show_job(self, job_id: str) -> models.JobDetails:
         """Show a job.
 
-        Show one job.
+        Show one job, and the calls it made.
         """
         call = Call("GET", path_of("/jobs/{job_id}", job_id=job_id))
         response = await self._send(call)
-        return read(response, models.JobAnswer)
+        return read(response, models.JobDetails)
 
     async def replay_jobs(
         self,

@@ -853,7 +853,13 @@ class Afterthought(SyncTransport):
         return read(response, models.AppAnswer)
 
     def list_apps(
-        self, *, search: str | None = None, limit: int | None = None, cursor: str | None = None
+        self,
+        *,
+        search: str | None = None,
+        counted: bool | None = None,
+        approving: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> models.AppList:
         """List apps.
 
@@ -861,25 +867,39 @@ class Afterthought(SyncTransport):
 
         Args:
             search: Only those whose id or name has this in it, in either case.
+            counted: Count what each holds as well, which takes longer.
+            approving: Only those of which an answer waits for a person's approval.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
         """
-        call = Call("GET", "/apps", query=query_of(search=search, limit=limit, cursor=cursor))
+        call = Call(
+            "GET",
+            "/apps",
+            query=query_of(search=search, counted=counted, approving=approving, limit=limit, cursor=cursor),
+        )
         response = self._send(call)
         return read(response, models.AppList)
 
     def iter_apps(
-        self, *, search: str | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> Iterator[models.AppAnswer]:
+        self,
+        *,
+        search: str | None = None,
+        counted: bool | None = None,
+        approving: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Iterator[models.ListedApp]:
         """Iterate over what ``list_apps`` lists, page by page; ``limit`` is the length of a page.
 
         Args:
             search: Only those whose id or name has this in it, in either case.
+            counted: Count what each holds as well, which takes longer.
+            approving: Only those of which an answer waits for a person's approval.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
         """
         while True:
-            page = self.list_apps(search=search, limit=limit, cursor=cursor)
+            page = self.list_apps(search=search, counted=counted, approving=approving, limit=limit, cursor=cursor)
             yield from page.apps
             cursor = page.cursor
             if cursor is None:
@@ -3580,14 +3600,14 @@ class Afterthought(SyncTransport):
             if cursor is None:
                 return
 
-    def show_job(self, job_id: str) -> models.JobAnswer:
+    def show_job(self, job_id: str) -> models.JobDetails:
         """Show a job.
 
-        Show one job.
+        Show one job, and the calls it made.
         """
         call = Call("GET", path_of("/jobs/{job_id}", job_id=job_id))
         response = self._send(call)
-        return read(response, models.JobAnswer)
+        return read(response, models.JobDetails)
 
     def replay_jobs(
         self,

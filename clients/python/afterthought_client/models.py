@@ -312,13 +312,25 @@ class AppEnergy(Model):
     """
 
 
-class AppList(Model):
+class AppHoldings(Model):
     """
-    Apps by id.
+    How much an app holds, and what of it waits for a person.
     """
 
-    apps: list[AppAnswer]
-    cursor: str | None
+    users: int
+    """
+    Those that are named.
+    """
+    conversations: int
+    memories: int
+    pending_answers: Annotated[int, Field(alias="pendingAnswers")]
+    """
+    Answers of the loop's that a person is to approve.
+    """
+    last_active_at: Annotated[AwareDatetime | None, Field(alias="lastActiveAt")]
+    """
+    When something happened last in one of its conversations.
+    """
 
 
 class ApproveAnswer(Model):
@@ -1637,6 +1649,87 @@ class JobAnswer(Model):
     """
 
 
+class JobCall(Model):
+    """
+    A call of a model, or of the built-in agent, that a job made.
+    """
+
+    at: AwareDatetime
+    """
+    When it ended.
+    """
+    kind: Literal[
+        "create_memory",
+        "compact_memories",
+        "extract_facts",
+        "embed",
+        "summarise",
+        "compress_session",
+        "learn_from_sessions",
+        "think",
+        "chat",
+    ]
+    model: str
+    outcome: Literal["answered", "malformed", "truncated", "prompt_cut", "timeout", "unavailable", "refused"]
+    prompt_tokens: Annotated[int, Field(alias="promptTokens")]
+    completion_tokens: Annotated[int, Field(alias="completionTokens")]
+    estimated: bool
+    """
+    Whether the tokens are reckoned here, as the provider did not say.
+    """
+    units: float
+
+
+class JobDetails(Model):
+    """
+    A job and what it cost.
+    """
+
+    job_id: Annotated[str, Field(alias="jobId")]
+    kind: Literal[
+        "create_memory",
+        "extract_facts",
+        "summarise",
+        "embed_messages",
+        "index_messages",
+        "compress_session",
+        "compose_context",
+        "learn_from_sessions",
+        "end_conversation",
+        "deliver_webhook",
+    ]
+    app_id: Annotated[str | None, Field(alias="appId")]
+    conversation_id: Annotated[str | None, Field(alias="conversationId")]
+    state: Literal["pending", "deferred", "queued", "running", "retrying", "done", "nothing", "dead", "cancelled"]
+    attempts: int
+    max_attempts: Annotated[int, Field(alias="maxAttempts")]
+    reason: str | None
+    """
+    Why it waits, was deferred, failed or was cancelled, or who did it in the model's stead.
+    """
+    created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
+    due_at: Annotated[AwareDatetime, Field(alias="dueAt")]
+    deferral: Literal["energy", "budget", "provider_away"] | None
+    """
+    What a deferred job waits for.
+    """
+    deferred_since: Annotated[AwareDatetime | None, Field(alias="deferredSince")]
+    expected_at: Annotated[AwareDatetime | None, Field(alias="expectedAt")]
+    """
+    When a deferred job may start, as far as can be told; else null.
+    """
+    started_at: Annotated[AwareDatetime | None, Field(alias="startedAt")]
+    finished_at: Annotated[AwareDatetime | None, Field(alias="finishedAt")]
+    trace_id: Annotated[str | None, Field(alias="traceId")]
+    """
+    The trace of whatever asked for it; null where none was made.
+    """
+    calls: list[JobCall]
+    """
+    Of all its attempts, the oldest first; those that were folded into sums are not among them.
+    """
+
+
 class JobList(Model):
     """
     Jobs, newest first.
@@ -1705,6 +1798,55 @@ class LinkList(Model):
 
     links: list[LinkItem]
     cursor: str | None
+
+
+class ListedApp(Model):
+    """
+    An app of a list.
+    """
+
+    app_id: Annotated[str, Field(alias="appId")]
+    name: str
+    config: dict[str, Any]
+    """
+    The app's own notes: kept and returned, and read by nothing here. No key in it changes what the service does.
+    """
+    installed: bool
+    answered_by: Annotated[Literal["loop", "app"], Field(alias="answeredBy")]
+    """
+    Who answers its conversations: the loop, when a model is set, or the app itself.
+    """
+    approve_answers: Annotated[bool, Field(alias="approveAnswers")]
+    """
+    Whether a person approves each answer of the loop's before it is sent.
+    """
+    weight: int
+    """
+    The app's share of the work beside other apps'.
+    """
+    shared_memory: Annotated[bool, Field(alias="sharedMemory")]
+    """
+    Whether what names no user (memories, facts, old messages) is recalled for every user of the app.
+    """
+    time_zone: Annotated[str | None, Field(alias="timeZone")]
+    """
+    Whose days are meant where neither conversation, user nor message says, an IANA name; null: UTC's.
+    """
+    hourly_budget: Annotated[float | None, Field(alias="hourlyBudget")]
+    """
+    Units an app may spend in any 60 minutes.
+    """
+    daily_budget: Annotated[float | None, Field(alias="dailyBudget")]
+    """
+    Units an app may spend in any 24 hours.
+    """
+    created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
+    updated_at: Annotated[AwareDatetime, Field(alias="updatedAt")]
+    uninstalled_at: Annotated[AwareDatetime | None, Field(alias="uninstalledAt")]
+    holds: AppHoldings | None
+    """
+    How much it holds; null where that was not asked for.
+    """
 
 
 class Live(Model):
@@ -3411,6 +3553,15 @@ class WrittenMemory(Model):
     version: int
     sources: list[Source]
     made_room: Annotated[list[MemoryEviction], Field(alias="madeRoom")]
+
+
+class AppList(Model):
+    """
+    Apps by id.
+    """
+
+    apps: list[ListedApp]
+    cursor: str | None
 
 
 class ArchivedChange(Model):

@@ -2630,9 +2630,20 @@ export interface components {
             /** @description Until when a budget holds the app's work back; null: it does not. */
             heldUntil: string | null;
         };
+        /** @description How much an app holds, and what of it waits for a person. */
+        AppHoldings: {
+            /** @description Those that are named. */
+            users: number;
+            conversations: number;
+            memories: number;
+            /** @description Answers of the loop's that a person is to approve. */
+            pendingAnswers: number;
+            /** @description When something happened last in one of its conversations. */
+            lastActiveAt: string | null;
+        };
         /** @description Apps by id. */
         AppList: {
-            apps: components["schemas"]["AppAnswer"][];
+            apps: components["schemas"]["ListedApp"][];
             cursor: string | null;
         };
         /** @description Sends an answer, in other words where ``content`` is given. */
@@ -2993,6 +3004,11 @@ export interface components {
          * @enum {string}
          */
         BulkAction: "delete" | "move" | "pin" | "unpin";
+        /**
+         * @description How a model call ended; a closed set, so it can label a metric.
+         * @enum {string}
+         */
+        CallOutcome: "answered" | "malformed" | "truncated" | "prompt_cut" | "timeout" | "unavailable" | "refused";
         /**
          * @description What a fact is about, the most pressing first.
          * @enum {string}
@@ -4200,6 +4216,49 @@ export interface components {
             /** @description The trace of whatever asked for it; null where none was made. */
             traceId: string | null;
         };
+        /** @description A call of a model, or of the built-in agent, that a job made. */
+        JobCall: {
+            /**
+             * Format: date-time
+             * @description When it ended.
+             */
+            at: string;
+            kind: components["schemas"]["WorkKind"];
+            model: string;
+            outcome: components["schemas"]["CallOutcome"];
+            promptTokens: number;
+            completionTokens: number;
+            /** @description Whether the tokens are reckoned here, as the provider did not say. */
+            estimated: boolean;
+            units: number;
+        };
+        /** @description A job and what it cost. */
+        JobDetails: {
+            jobId: string;
+            kind: components["schemas"]["JobKind"];
+            appId: string | null;
+            conversationId: string | null;
+            state: components["schemas"]["JobState"];
+            attempts: number;
+            maxAttempts: number;
+            /** @description Why it waits, was deferred, failed or was cancelled, or who did it in the model's stead. */
+            reason: string | null;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            dueAt: string;
+            /** @description What a deferred job waits for. */
+            deferral: components["schemas"]["Deferral"] | null;
+            deferredSince: string | null;
+            /** @description When a deferred job may start, as far as can be told; else null. */
+            expectedAt: string | null;
+            startedAt: string | null;
+            finishedAt: string | null;
+            /** @description The trace of whatever asked for it; null where none was made. */
+            traceId: string | null;
+            /** @description Of all its attempts, the oldest first; those that were folded into sums are not among them. */
+            calls: components["schemas"]["JobCall"][];
+        };
         /**
          * @description Kinds of background work; a closed set, so it can label a metric.
          * @enum {string}
@@ -4270,6 +4329,37 @@ export interface components {
         LinkList: {
             links: components["schemas"]["LinkItem"][];
             cursor: string | null;
+        };
+        /** @description An app of a list. */
+        ListedApp: {
+            appId: string;
+            name: string;
+            /** @description The app's own notes: kept and returned, and read by nothing here. No key in it changes what the service does. */
+            config: {
+                [key: string]: unknown;
+            };
+            installed: boolean;
+            /** @description Who answers its conversations: the loop, when a model is set, or the app itself. */
+            answeredBy: components["schemas"]["AnsweredBy"];
+            /** @description Whether a person approves each answer of the loop's before it is sent. */
+            approveAnswers: boolean;
+            /** @description The app's share of the work beside other apps'. */
+            weight: number;
+            /** @description Whether what names no user (memories, facts, old messages) is recalled for every user of the app. */
+            sharedMemory: boolean;
+            /** @description Whose days are meant where neither conversation, user nor message says, an IANA name; null: UTC's. */
+            timeZone: string | null;
+            /** @description Units an app may spend in any 60 minutes. */
+            hourlyBudget: number | null;
+            /** @description Units an app may spend in any 24 hours. */
+            dailyBudget: number | null;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            updatedAt: string;
+            uninstalledAt: string | null;
+            /** @description How much it holds; null where that was not asked for. */
+            holds: components["schemas"]["AppHoldings"] | null;
         };
         /** @description The process answers. */
         Live: {
@@ -5819,6 +5909,11 @@ export interface components {
             /** @description What it comes from: the settings, a change for all apps, or one for this app. */
             source: components["schemas"]["TuningSource"];
         };
+        /**
+         * @description What a call was for; a closed set, booked in the ledger.
+         * @enum {string}
+         */
+        WorkKind: "create_memory" | "compact_memories" | "extract_facts" | "embed" | "summarise" | "compress_session" | "learn_from_sessions" | "think" | "chat";
         /** @description A fact written by hand. */
         WriteFact: {
             fact: string;
@@ -6639,6 +6734,10 @@ export interface operations {
             query?: {
                 /** @description Only those whose id or name has this in it, in either case. */
                 search?: string | null;
+                /** @description Count what each holds as well, which takes longer. */
+                counted?: boolean;
+                /** @description Only those of which an answer waits for approval. */
+                approving?: boolean;
                 /** @description Most items to return. */
                 limit?: number;
                 /** @description Goes on where a former page ended. */
@@ -9274,7 +9373,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobAnswer"];
+                    "application/json": components["schemas"]["JobDetails"];
                 };
             };
         };

@@ -29,7 +29,7 @@ from shared.conversations.answers import hide_all, look_again, show_all
 from shared.conversations.queries import count_conversations
 from shared.energy.budget import to_micro, to_units
 from shared.erasure.erasing import erase_user, purge_memories
-from shared.erasure.queries import count_of_user, is_user
+from shared.erasure.queries import count_of_apps, count_of_user, has_pending_answers, is_user
 from shared.erasure.queries import list_users as users_of
 from shared.jobs.tenant_queues import release as lift_throttle
 from shared.memories.queries import count_standing
@@ -135,10 +135,26 @@ def units_or_none(micro: int | None) -> float | None:
     return None if micro is None else to_units(micro)
 
 
+class AppHoldings(ResponseModel):
+    """How much an app holds, and what of it waits for a person."""
+
+    users: int = Field(description="Those that are named.")
+    conversations: int
+    memories: int
+    pending_answers: int = Field(description="Answers of the loop's that a person is to approve.")
+    last_active_at: datetime | None = Field(description="When something happened last in one of its conversations.")
+
+
+class ListedApp(AppAnswer):
+    """An app of a list."""
+
+    holds: AppHoldings | None = Field(description="How much it holds; null where that was not asked for.")
+
+
 class AppList(ResponseModel):
     """Apps by id."""
 
-    apps: list[AppAnswer]
+    apps: list[ListedApp]
     cursor: str | None
 
 
@@ -203,14 +219,23 @@ def install_app(ctx: Writes, session: Session, body: InstallApp) -> WriteResult:
 
 @router.get("", summary="List apps")
 @policy(OF_ADMIN)
-def list_apps(ctx: Reads, page: PageOf50, search: SearchInQuery = None) -> AppList:
+def list_apps(
+    ctx: Reads,
+    page: PageOf50,
+    search: SearchInQuery = None,
+    counted: Annotated[bool, Query(description="Count what each holds as well, which takes longer.")] = False,
+    approving: Annotated[
+        bool, Query(description="Only those of which an answer waits for a person's approval.")
+    ] = False,
+) -> AppList:
     """List apps by id, the uninstalled ones too."""
     after = cursors.decode_text(_APPS, page.cursor)
+    only = [has_pending_answers()] if approving else []
     with ctx.read() as session:
-        rows, more = page.cut(queries.list_apps(session, page.limit + 1, after, search))
-        return AppList(
-            apps=[AppAnswer.of(app) for app in rows], cursor=cursors.encode(_APPS, rows[-1].app_id) if more else None
-        )
+        rows, more = page.cut(queries.list_apps(session, page.limit + 1, after, search, *only))
+        holds = count_of_apps(session, [app.app_id for app in rows]) if counted else {}
+        apps = [ListedApp.from_row(app, **_computed(app), holds=holds.get(app.app_id)) for app in rows]
+        return AppList(apps=apps, cursor=cursors.encode(_APPS, rows[-1].app_id) if more else None)
 
 
 @router.get("/{appId}", summary="Show an app")

@@ -19,11 +19,14 @@ from shared.apps.queries import lock_app
 from shared.base.errors import Denied, NotFound, Operation
 from shared.contracts.jobs import JobKind
 from shared.contracts.values import Words
+from shared.energy.budget import to_units
+from shared.energy.ledger import calls_of_job
 from shared.events.recording import record_end_of_job
 from shared.jobs import control, queries
 from shared.jobs.control import ReplayRound
 from shared.jobs.models import Deferral, Job, JobState
 from shared.jobs.queries import JobFilter
+from shared.llm.calls import CallOutcome, WorkKind
 from shared.telemetry.logging import get_logger
 
 
@@ -58,6 +61,27 @@ class JobAnswer(ResponseModel):
     def awaited(cls, ctx: RequestContext, session: Session, job: Job) -> JobAnswer:
         """Return a job with when it is expected to start."""
         return cls.of(job, ctx.loop.regulator.expected(session, job))
+
+
+class JobCall(ResponseModel):
+    """A call of a model, or of the built-in agent, that a job made."""
+
+    at: datetime = Field(description="When it ended.")
+    kind: WorkKind
+    model: str
+    outcome: CallOutcome
+    prompt_tokens: int
+    completion_tokens: int
+    estimated: bool = Field(description="Whether the tokens are reckoned here, as the provider did not say.")
+    units: float
+
+
+class JobDetails(JobAnswer):
+    """A job and what it cost."""
+
+    calls: list[JobCall] = Field(
+        description="Of all its attempts, the oldest first; those that were folded into sums are not among them."
+    )
 
 
 class RequestedJob(ResponseModel):
@@ -130,11 +154,12 @@ def _may_list(ctx: RequestContext, app_id: str | None) -> bool:
 
 
 @router.get("/{jobId}", summary="Show a job")
-def show_job(ctx: Reads, job_id: JobInPath) -> JobAnswer:
-    """Show one job."""
+def show_job(ctx: Reads, job_id: JobInPath) -> JobDetails:
+    """Show one job, and the calls it made."""
     with ctx.read() as session:
         job = _visible(ctx, session, job_id)
-        return JobAnswer.awaited(ctx, session, job)
+        calls = [JobCall.from_row(one, units=to_units(one.micro)) for one in calls_of_job(session, job_id)]
+        return JobDetails.from_row(job, expected_at=ctx.loop.regulator.expected(session, job), calls=calls)
 
 
 def _visible(ctx: RequestContext, session: Session, job_id: str) -> Job:
