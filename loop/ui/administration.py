@@ -102,13 +102,17 @@ class TokenTable:
         with card("Issue a token"), ui.row().classes("items-center gap-3 w-full"):
             self.label = ui.input("What it is for").props("outlined dense maxlength=200").classes("w-64")
             self.label.on("keydown.enter", self._issue)
+            self.user = ui.input("A user's own (their id), or empty: the app's").props("outlined dense maxlength=200")
+            self.user.classes("w-80 max-w-full").on("keydown.enter", self._issue)
             for grant, label in _GRANTS.items():
                 self.granted[grant] = ui.checkbox(f"May {label}").props("dense")
-            fields: dict[str, Any] = {"label": self.label} | self.granted
+                # A user's own token has no more than what is theirs.
+                self.granted[grant].bind_enabled_from(self.user, "value", lambda user: not user)
+            fields: dict[str, Any] = {"label": self.label, "user": self.user} | self.granted
             self.draft = Draft(self.view, "token", fields)
             action("Issue", self._issue, PRIMARY, icon="key")
         with card("Tokens"):
-            head = ["For", "Number", "May also", "Issued", "By", ""]
+            head = ["For", "Number", "Whose", "May also", "Issued", "By", ""]
             self.table = PagedTable(
                 "Tokens, the oldest first",
                 head,
@@ -122,12 +126,14 @@ class TokenTable:
         if one.revoked_at is None:
             end = Act("Revoke", lambda: self._revoke(one), f"Revoke {one.label or one.token_id}", is_danger=True)
         may = ", ".join(_GRANTS[grant] for grant in one.grants) or "–"
-        return [one.label or "–", one.token_id, may, time_cell(one.created_at), one.parent_id or "an admin", end]
+        whose = one.user_id or "the app's"
+        return [one.label or "–", one.token_id, whose, may, time_cell(one.created_at), one.parent_id or "an admin", end]
 
     async def _issue(self) -> None:
-        grants = [grant for grant, box in self.granted.items() if box.value]
-        issued = await self.view.client.issue_token(label=self.label.value or "", grants=grants)
-        self.label.value = ""
+        user_id = self.user.value or None
+        grants = [grant for grant, box in self.granted.items() if box.value and not user_id]
+        issued = await self.view.client.issue_token(label=self.label.value or "", grants=grants, user_id=user_id)
+        self.label.value = self.user.value = ""
         for box in self.granted.values():
             box.value = False
         self.draft.forget()

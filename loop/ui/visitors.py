@@ -138,8 +138,10 @@ class Visitors:
                 await client.close()
         visitor.seen_at = monotonic()
         longest = monotonic() - _IDLE_SECONDS
-        for idle in [self._known.pop(one) for one, known in [*self._known.items()] if known.seen_at < longest]:
-            await idle.client.close()
+        # Their clients are not closed: they hold no connection, and what a page of theirs is about to ask is refused in
+        # words, where a closed client would raise in them.
+        for idle in [one for one, known in self._known.items() if known.seen_at < longest]:
+            del self._known[idle]
         return visitor
 
     def current(self) -> Visitor | None:
@@ -161,14 +163,12 @@ class Visitors:
             # It has ended with its token.
             if error.status != _UNAUTHENTICATED:
                 raise
-        finally:
-            await visitor.client.close()
 
     async def has_ended(self, error: Exception) -> bool:
         """Whether the service knows the visitor's token no more; then the page goes to the way in."""
         if not isinstance(error, ApiError) or error.status != _UNAUTHENTICATED or self.current() is None:
             return False
-        await self._known.pop(present_login() or "").client.close()
+        self._known.pop(present_login() or "")
         ui.navigate.to(login_url(ENDED))
         return True
 

@@ -1848,7 +1848,7 @@ export interface paths {
         };
         /**
          * Show a job
-         * @description Show one job.
+         * @description Show one job, and the calls it made.
          */
         get: operations["showJob"];
         put?: never;
@@ -6736,7 +6736,7 @@ export interface operations {
                 search?: string | null;
                 /** @description Count what each holds as well, which takes longer. */
                 counted?: boolean;
-                /** @description Only those of which an answer waits for approval. */
+                /** @description Only those of which an answer waits for a person's approval. */
                 approving?: boolean;
                 /** @description Most items to return. */
                 limit?: number;
