@@ -398,10 +398,16 @@ class PageEvents:
                 if self._view.visitors.current() is not self._view.visitor:
                     ui.navigate.to(login_url(ENDED))
                     return
-                for kinds, refresh in self._listeners:
-                    if happened & kinds or _GAP in happened:
-                        async with self._view.show_errors():
-                            await refresh()
+                try:
+                    for kinds, refresh in self._listeners:
+                        if happened & kinds or _GAP in happened:
+                            async with self._view.show_errors():
+                                await refresh()
+                except RuntimeError:
+                    # Of a client that was closed because its visitor logged out meanwhile.
+                    if self._view.visitors.current() is self._view.visitor:
+                        raise
+                    return
             self._cost = min(monotonic() - began, _MOST_SECONDS)
 
 

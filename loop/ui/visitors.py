@@ -163,6 +163,9 @@ class Visitors:
             # It has ended with its token.
             if error.status != _UNAUTHENTICATED:
                 raise
+        finally:
+            # Pages of other tabs that are still asking end by it, and are led away by their browser.
+            await visitor.client.close()
 
     async def has_ended(self, error: Exception) -> bool:
         """Whether the service knows the visitor's token no more; then the page goes to the way in."""

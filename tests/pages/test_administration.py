@@ -128,6 +128,18 @@ new MutationObserver(() => { window.most = Math.max(window.most, document.queryS
 """
 
 
+def test_a_users_own_token_is_issued(at: Window, client: Afterthought, system: System) -> None:
+    page = at.open(f"/administration/{client.app}?view=tokens")
+    page.get_by_label("A user's own").fill("ada")
+    expect(page.get_by_role("checkbox", name="May uninstall")).to_be_disabled()
+    page.get_by_role("button", name="Issue").click()
+    token = page.get_by_role("dialog", name="New token").get_by_label("Token").input_value()
+    with Afterthought(system.url, token, app=client.app) as own:
+        assert own.show_token().user_id == "ada"
+    page.get_by_role("dialog", name="New token").get_by_role("button", name="Done").click()
+    expect(page.get_by_role("region", name="Tokens, the oldest first")).to_contain_text("ada")
+
+
 def test_a_double_click_on_more_shows_the_next_page_once(at: Window, client: Afterthought) -> None:
     for number in range(26):
         client.issue_token(label=f"phone {number}")
