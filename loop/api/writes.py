@@ -104,8 +104,8 @@ def _replay(known: IdempotencyKey, request: IdempotentRequest) -> Response:
     if known.request_digest == NO_DIGEST:
         raise Conflict(
             "A request under this Idempotency-Key was carried out. Its answer is kept no more, as something of the "
-            "app was erased since. See whether what it did still stands before you ask anew, under a new key: else it may "
-            "be done twice.",
+            "app was erased since. See whether what it did still stands before you ask anew, under a new key: "
+            "else it may be done twice.",
             code="erased",
         )
     if known.request_digest != request.digest:
