@@ -40,6 +40,10 @@ STREAMED_TYPES = ("application/x-ndjson", "application/octet-stream", ARCHIVE_TY
 """Bodies of these types are left to routes that take files, which write them down as they arrive."""
 _LARGE_FACTOR = 8
 """An archive may be this many times larger than other bodies."""
+_BYTES_A_VALUE = 16
+"""On average at least: a body of the largest size that has more values is no text, but only costs."""
+_LONG = 2**18
+"""From so many bytes on, a body is looked through beside the loop."""
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 SILENT_SECONDS = 20.0
 """How long a client may send nothing of a body: one that is gone must not hold its app's place for ever."""
@@ -88,7 +92,7 @@ class BodyGate:
         if "idempotency-key" in headers:
             scope.setdefault("state", {})["body_digest"] = hashlib.sha256(body).hexdigest()
         if body and "json" in headers.get("content-type", "json"):
-            return _json(body)
+            return _json(body, limit) if len(body) < _LONG else await run_sync(_json, body, limit)
         return body
 
 
@@ -149,8 +153,9 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replayed
 
 
-def _json(body: bytes) -> bytes:
-    """Return a body as its route reads it. Raises: Invalid."""
+def _json(body: bytes, limit: int) -> bytes:
+    """Return a body as its route reads it. Raises: Invalid, Limit."""
+    _refuse_many(body, limit // _BYTES_A_VALUE)
     try:
         parsed = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -165,6 +170,29 @@ def _json(body: bytes) -> bytes:
     if b"\\u0000" in body and any("\0" in text for text in _texts(parsed)):
         raise Invalid("The body holds a NUL character (\\u0000); leave it out.")
     return body
+
+
+def _refuse_many(body: bytes, most: int) -> None:
+    """Refuse a body of more values before objects are made of them, which takes a hundred times its bytes."""
+    if _values_in(body) <= most:
+        return
+    # Many may stand in texts: what is between quotes is left out, a piece at a time, so that others have their turn.
+    count, at, inside = 0, 0, 0
+    while at < len(body):
+        end = at + _BATCH_BYTES
+        while body[end - 1 : end] == b"\\":
+            end += 1
+        parts = body[at:end].replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')
+        count += _values_in(b" ".join(parts[inside::2]))
+        if count > most:
+            raise Limit(
+                f"The body has more than {most} values; send it in parts.", code=TOO_LARGE, details={"limit": most}
+            )
+        at, inside = end, (inside + len(parts) - 1) % 2
+
+
+def _values_in(body: bytes) -> int:
+    return body.count(b",") + body.count(b"{") + body.count(b"[")
 
 
 def _texts(parsed: object) -> Iterator[str]:

@@ -36,7 +36,11 @@ class Receipt(ResponseModel):
     user_id: str | None = Field(description="Whose; null where it was about the whole app, or about nobody.")
     actor: str
     at: datetime
-    erased: dict[str, int] = Field(examples=[{"memories": 8, "memoryHistory": 21}])
+    erased: dict[str, int] = Field(
+        description="Store by store what was erased. idempotencyKeys are remembered answers of the whole app, as "
+        "nobody can tell whose words one holds.",
+        examples=[{"memories": 8, "memoryHistory": 21}],
+    )
     left: dict[str, int | None] = Field(
         description=(
             "Store by store what is left; null: it could not be looked at. databaseLog is 1 while deleted text may "

@@ -12,6 +12,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
 from pydantic.alias_generators import to_camel
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
+from shared.base.closed import Closed
+
 APP_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,99}$"
 KEY_PATTERN = r"^[\x21-\x7e]{1,200}$"
 _MAX_UNITS = 1e12
@@ -53,10 +55,10 @@ def _getters(model: type[ResponseModel]) -> dict[str, attrgetter[Any]]:
     return {name: attrgetter(*(path or [name])) for name, path in named.items()}
 
 
-class RequestModel(BaseModel):
+class RequestModel(Closed):
     """What a client sends; a field we do not know is refused, so that a misspelt one is seen."""
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True)
 
 
 class PartialModel(RequestModel):

@@ -103,7 +103,9 @@ def _write(database: Database, request: IdempotentRequest, work: Work, now: date
 def _replay(known: IdempotencyKey, request: IdempotentRequest) -> Response:
     if known.request_digest == NO_DIGEST:
         raise Conflict(
-            "What was asked for under this Idempotency-Key has been erased since; use a new key to ask for it again.",
+            "A request under this Idempotency-Key was carried out. Its answer is kept no more, as something of the "
+            "app was erased since. See whether what it did still stands before you ask anew, under a new key: "
+            "else it may be done twice.",
             code="erased",
         )
     if known.request_digest != request.digest:

@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from loop.cli.operations import JOB_COLUMNS
 from loop.cli.output import Row, card, columns, plain, table
-from loop.cli.table import APP, CONVERSATION, Answer, Command, Invocation, given
+from loop.cli.table import APP, CONVERSATION, Answer, Command, Invocation, given, require_finite
 from loop.cli.table import argument as arg
 from loop.cli.table import option as opt
 from shared.base.errors import Invalid
@@ -157,6 +157,7 @@ def _tuning_options() -> list[Any]:
 
 def set_tuning(call: Invocation, ctx: typer.Context, app_id: _TunedApp = None) -> None:
     """Change what is given, at once and without a restart; numbers out of bounds are brought within them."""
+    require_finite(ctx.obj)
     if not (changes := given(**ctx.obj)):
         raise Invalid("Give at least one value to change; --help lists them.")
     call.show(_tune(call, app_id, changes), _changed_values)

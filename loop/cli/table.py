@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -338,6 +339,7 @@ class Command:
     def _carry_out(self, call: Invocation, given: dict[str, Any]) -> None:
         if given.get("app_id") == "":
             raise Invalid("'' is no id.")
+        require_finite(given)
         if self.run is not None:
             self.run(call, **given)
             return
@@ -346,6 +348,7 @@ class Command:
             question = self.question(given) if callable(self.question) else self.question.format(**given)
             confirm(question, given.pop("yes"))
         arguments = self.prepare({name: value for name, value in (given | known).items() if value is not None})
+        require_finite(arguments)
         if self.needs and len(arguments) == sum(isinstance(one.info, ArgumentInfo) for one in self.arguments):
             raise typer.BadParameter(self.needs)
         operation = self.instead[1] if self.instead[0] in arguments else self.operation
@@ -408,6 +411,16 @@ def in_json(answer: Any) -> Any:
 def given(**arguments: Any) -> dict[str, Any]:
     """Return the arguments that were given."""
     return {name: value for name, value in arguments.items() if value is not None}
+
+
+def require_finite(given: Mapping[str, Any]) -> None:
+    """Refuse what Python takes for a number and JSON has no word for: as null it would mean something else.
+
+    Raises: typer.BadParameter.
+    """
+    for name, value in given.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise typer.BadParameter(f"--{name.replace('_', '-')}: {value} is no amount; give a number, such as 1.5.")
 
 
 def or_null(*names: str) -> Callable[[dict[str, Any]], dict[str, Any]]:

@@ -17,7 +17,7 @@ from loop.ui.frame import Frame, PageView, bare, show_errors
 from loop.ui.tables import PRIMARY, action, note
 from loop.ui.times import report_zone
 from loop.ui.transport import InProcess, is_same_site
-from loop.ui.visitors import COOKIE, ENDED, Visitor, Visitors, present_login, way_back
+from loop.ui.visitors import COOKIE, ENDED, Visitor, Visitors, login_in, present_login, way_back
 
 _INSIDE = "http://afterthought"
 
@@ -89,18 +89,18 @@ def _login_page(frame: Frame) -> None:
         # From elsewhere somebody would be logged in as whoever sends them here.
         if not is_same_site(origin, request.headers.get("host"), request.headers.get("x-forwarded-host")):
             return Response(status_code=403)
-        login = visitors.redeem(ticket)
-        if login is None:
+        if (redeemed := visitors.redeem(ticket)) is None:
             return Response(status_code=404)
-        await visitors.log_out(request.cookies.get(COOKIE))
+        await visitors.log_out(login_in(request.cookies))
         answer = Response(status_code=204)
         secure = origin.startswith("https:")
-        answer.set_cookie(COOKIE, login, httponly=True, samesite="strict", secure=secure)
+        login, ends_at = redeemed
+        answer.set_cookie(COOKIE, login, expires=ends_at, httponly=True, samesite="strict", secure=secure)
         return answer
 
     @app.delete("/login")
     async def drop_login(request: Request) -> Response:
-        await visitors.log_out(request.cookies.get(COOKIE))
+        await visitors.log_out(login_in(request.cookies))
         answer = Response(status_code=204)
         answer.delete_cookie(COOKIE)
         return answer

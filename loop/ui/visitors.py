@@ -5,9 +5,11 @@ What is told of an action: that it succeeded, which ends what was told of failur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from secrets import token_urlsafe
 from time import monotonic
 from urllib.parse import urlencode
@@ -57,7 +59,10 @@ def in_words_of(labels: Labels) -> Iterator[None]:
 
 COOKIE = "afterthought_login"
 _IDLE_SECONDS = 12 * 3600.0
-_UNAUTHENTICATED = 401
+_TICKET_SECONDS, _MOST_TICKETS = 60.0, 1000
+_LOGIN = re.compile(r"[A-Za-z0-9_-]{20,100}")
+"""What else a browser sends is no login, and not to be sent on: it may be no header at all."""
+_UNAUTHENTICATED, _NOT_FOUND = 401, 404
 ENDED = "ended"
 """Why somebody is at the way in again: the login, or the token that it stands for, is not accepted any more."""
 
@@ -93,7 +98,7 @@ class Visitors:
     def __init__(self, client: Callable[[str], AsyncAfterthought]) -> None:
         self._client = client
         self._known: dict[str, Visitor] = {}
-        self._tickets: dict[str, str] = {}
+        self._tickets: dict[str, tuple[float, str, datetime]] = {}
 
     async def log_in(self, token: str) -> tuple[Visitor, str]:
         """Make a login of a token; the second value is a ticket that hands it to the browser, once.
@@ -110,12 +115,18 @@ class Visitors:
         assert visitor is not None
         # A page has no answer of its own in which it could set a cookie that scripts cannot read.
         ticket = token_urlsafe(32)
-        self._tickets[ticket] = made.login
+        self._tickets[ticket] = (monotonic(), made.login, made.ends_at)
+        if len(self._tickets) > _MOST_TICKETS:
+            del self._tickets[next(iter(self._tickets))]
         return visitor, ticket
 
-    def redeem(self, ticket: str) -> str | None:
-        """Return the login that a ticket is for."""
-        return self._tickets.pop(ticket, None)
+    def redeem(self, ticket: str) -> tuple[str, datetime] | None:
+        """Return the login that a ticket is for, and when it ends."""
+        # The oldest come first; they lie here where a browser was closed while somebody logged in.
+        for old in [one for one, (at, _, _) in self._tickets.items() if monotonic() - at > _TICKET_SECONDS]:
+            del self._tickets[old]
+        found = self._tickets.pop(ticket, None)
+        return found and found[1:]
 
     async def recognise(self, login: str | None) -> Visitor | None:
         """Return whose login it is; None where it is accepted no more, or never was."""
@@ -160,8 +171,8 @@ class Visitors:
         try:
             await visitor.client.end_login()
         except ApiError as error:
-            # It has ended with its token.
-            if error.status != _UNAUTHENTICATED:
+            # It has ended with its token, or is the token itself, which somebody put there.
+            if error.status not in (_UNAUTHENTICATED, _NOT_FOUND):
                 raise
         finally:
             # Pages of other tabs that are still asking end by it, and are led away by their browser.
@@ -183,8 +194,13 @@ class Visitors:
 
 def present_login() -> str | None:
     """Return the login of the browser that shows the page that is being built or used."""
-    login: str | None = ui.context.client.request.cookies.get(COOKIE)
-    return login
+    return login_in(ui.context.client.request.cookies)
+
+
+def login_in(cookies: Mapping[str, str]) -> str | None:
+    """Return the login among a browser's cookies; None for what can be none."""
+    login = cookies.get(COOKIE, "")
+    return login if _LOGIN.fullmatch(login) else None
 
 
 def login_url(why: str = "") -> str:

@@ -264,6 +264,8 @@ def uninstall(session: Session, app_id: str, now: datetime) -> App:
 
 
 LOGIN_LASTS = timedelta(days=7)
+_MOST_LOGINS = 50
+"""Of one token at a time; the oldest goes."""
 _NAMED = "token:"
 _UNKNOWN = "This token is unknown or revoked; ask an admin for {operation}."
 _ISSUE = Operation("issueToken")
@@ -364,13 +366,20 @@ def revoke_token(session: Session, app_id: str, token_id: str, now: datetime) ->
 
 
 def log_in(session: Session, digest: str, now: datetime) -> tuple[Login, str]:
-    """Make a login for whoever came with a token of this digest, or with a login; the second value is its secret."""
+    """Make a login for whoever came with a token of this digest; the second value is its secret.
+
+    Raises: Denied where they came with a login: it would outlast its end, and a copy the logging out.
+    """
+    if session.get(Login, digest) is not None:
+        raise Denied("A login cannot make another; log in with the token itself.", code="login_of_login")
     session.execute(delete(Login).where(Login.ends_at <= now))
     secret = new_token()
-    token_digest = token_digest_of(session, digest, now) or digest
-    login = Login(digest=digest_of(secret), token_digest=token_digest, ends_at=now + LOGIN_LASTS)
+    login = Login(digest=digest_of(secret), token_digest=digest, ends_at=now + LOGIN_LASTS)
     session.add(login)
     session.flush()
+    of_token = select(Login.digest).where(Login.token_digest == digest, Login.digest != login.digest)
+    older = session.scalars(of_token.order_by(Login.ends_at.desc()).offset(_MOST_LOGINS - 1)).all()
+    session.execute(delete(Login).where(Login.digest.in_(older)))
     return login, secret
 
 

@@ -18,6 +18,7 @@ from shared.contracts.values import (
     LARGEST_INTEGER,
     Id,
     JsonObject,
+    Listed,
     Moment,
     TimeZone,
     UserId,
@@ -45,6 +46,8 @@ _Label = Annotated[str, Field(min_length=1, max_length=200)]
 _Position = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 _Count = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
 _Statement = Annotated[str, Field(min_length=1, max_length=4000)]
+_Former = Annotated[str, Field(max_length=4000)]
+"""Of a memory or a fact: twice what the longest memory may ever have had."""
 _Micro = Annotated[int, Field(strict=True, ge=0, le=10**18)]
 
 
@@ -110,8 +113,8 @@ class ArchivedConversation(ArchivePart):
     facts_seen: _Position = 0
     summarised: _Position = 0
     turns_since_summary: _Position = 0
-    summaries: list[ArchivedSummary] = Field(default_factory=list)
-    messages: list[ArchivedMessage] = Field(default_factory=list)
+    summaries: Listed[ArchivedSummary] = Field(default_factory=list)
+    messages: Listed[ArchivedMessage] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _names_each_message_once(self) -> Self:
@@ -122,14 +125,14 @@ class ArchivedSource(ArchivePart):
     """A conversation whose words stand in a text."""
 
     conversation_id: Id
-    message_ids: list[Id] = Field(default_factory=list)
+    message_ids: Listed[Id] = Field(default_factory=list)
 
 
 class ArchivedStanding(ArchivePart, MemoryAttributes):
     """What, beside its text, a memory was."""
 
     agent: _Label
-    sources: list[ArchivedSource] = Field(default_factory=list)
+    sources: Listed[ArchivedSource] = Field(default_factory=list)
 
 
 class ArchivedMemory(ArchivePart, MemoryAttributes, MemoryText):
@@ -141,7 +144,7 @@ class ArchivedMemory(ArchivePart, MemoryAttributes, MemoryText):
     version: Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)] = 1
     created_at: Moment
     updated_at: Moment
-    sources: list[ArchivedSource] = Field(default_factory=list)
+    sources: Listed[ArchivedSource] = Field(default_factory=list)
 
 
 class ArchivedOrigin(ArchivePart):
@@ -161,10 +164,10 @@ class ArchivedChange(ArchivePart):
     kind: ChangeKind
     actor: _Label
     reason: Annotated[str, Field(max_length=2000)]
-    before: str | None = None
-    after: str | None = None
+    before: _Former | None = None
+    after: _Former | None = None
     standing: ArchivedStanding | None = None
-    conversation_ids: list[Id] = Field(default_factory=list)
+    conversation_ids: Listed[Id] = Field(default_factory=list)
     related_memory_id: _OwnId | None = None
     at: Moment
 
@@ -173,7 +176,7 @@ class ArchivedFactSource(ArchivePart):
     """One place where a fact was said; without a conversation: by hand."""
 
     conversation_id: Id | None = None
-    message_ids: list[Id] = Field(default_factory=list)
+    message_ids: Listed[Id] = Field(default_factory=list)
     statement: _Statement
     category: Category
     agent: _Label
@@ -202,7 +205,7 @@ class ArchivedFact(ArchivePart):
     first_seen: Moment
     last_seen: Moment
     updated_at: Moment
-    sources: Annotated[list[ArchivedFactSource], Field(min_length=1)]
+    sources: Annotated[Listed[ArchivedFactSource], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _was_said_once_in_each_place(self) -> Self:
@@ -216,9 +219,9 @@ class ArchivedFactChange(ArchivePart):
     kind: FactChangeKind
     actor: _Label
     reason: Annotated[str, Field(max_length=2000)]
-    before: str | None = None
-    after: str | None = None
-    conversation_ids: list[Id] = Field(default_factory=list)
+    before: _Former | None = None
+    after: _Former | None = None
+    conversation_ids: Listed[Id] = Field(default_factory=list)
     related_fact_id: _OwnId | None = None
     at: Moment
 
@@ -240,14 +243,14 @@ class Archive(ArchivePart):
     version: Literal[1] = 1
     exported_at: Moment
     app: ArchivedApp
-    users: list[ArchivedUser] = Field(default_factory=list)
-    conversations: list[ArchivedConversation] = Field(default_factory=list)
-    origins: list[ArchivedOrigin] = Field(default_factory=list)
-    memories: list[ArchivedMemory] = Field(default_factory=list)
-    history: list[ArchivedChange] = Field(default_factory=list)
-    facts: list[ArchivedFact] = Field(default_factory=list)
-    fact_history: list[ArchivedFactChange] = Field(default_factory=list)
-    profiles: list[ArchivedProfile] = Field(default_factory=list)
+    users: Listed[ArchivedUser] = Field(default_factory=list)
+    conversations: Listed[ArchivedConversation] = Field(default_factory=list)
+    origins: Listed[ArchivedOrigin] = Field(default_factory=list)
+    memories: Listed[ArchivedMemory] = Field(default_factory=list)
+    history: Listed[ArchivedChange] = Field(default_factory=list)
+    facts: Listed[ArchivedFact] = Field(default_factory=list)
+    fact_history: Listed[ArchivedFactChange] = Field(default_factory=list)
+    profiles: Listed[ArchivedProfile] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _names_each_once(self) -> Self:

@@ -10,9 +10,9 @@ import unicodedata
 import zoneinfo
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, FailFast, Field
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}$"
 """Of ids that we make."""
@@ -34,7 +34,9 @@ def bounded(value: dict[str, Any]) -> dict[str, Any]:
         parts += 1
         if depth > MAX_DEPTH:
             raise ValueError(f"is nested more than {MAX_DEPTH} deep")
-        if parts > MAX_PARTS:
+        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        # Before what is within is looked at.
+        if parts + len(todo) + len(inner) > MAX_PARTS:
             raise ValueError(f"has more than {MAX_PARTS} values")
         if isinstance(one, float) and not math.isfinite(one):
             raise ValueError("holds a number that JSON cannot express")
@@ -42,7 +44,6 @@ def bounded(value: dict[str, Any]) -> dict[str, Any]:
             raise ValueError("holds an integer of more than 64 bits")
         if any("\0" in text for text in ((one,) if isinstance(one, str) else one if isinstance(one, dict) else ())):
             raise ValueError("holds a NUL character")
-        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
         todo.extend((part, depth + 1) for part in inner)
     return value
 
@@ -99,6 +100,9 @@ def _zone(value: str) -> str:
     return value
 
 
+_Item = TypeVar("_Item")
+Listed = Annotated[list[_Item], FailFast()]
+"""A list of any length; only the first of its items that is not right is told of."""
 JsonObject = Annotated[dict[str, Any], AfterValidator(bounded)]
 """A free-form object of the app's own, bounded in depth and size."""
 LocalMoment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_range)]

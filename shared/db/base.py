@@ -19,6 +19,8 @@ from sqlalchemy import BigInteger, DateTime, Dialect, Integer, MetaData, text
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.types import TypeDecorator
 
+from shared.base.closed import Closed
+
 BigKey = BigInteger().with_variant(Integer, "sqlite")
 """A 64-bit key; on SQLite only ``INTEGER`` may autoincrement, and it is 64 bits there."""
 _SHARED = Path(__file__).parents[1]
@@ -75,12 +77,10 @@ _PartT = TypeVar("_PartT", bound="ArchivePart")
 _RowT = TypeVar("_RowT", bound=Base)
 
 
-class ArchivePart(BaseModel):
+class ArchivePart(Closed):
     """A part of an archive; a field that is not known is refused."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False
-    )
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False)
 
 
 def copied(part: type[_PartT], row: object, **own: Any) -> _PartT:

@@ -7,11 +7,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shared.base.closed import Closed
 from shared.db.base import Base, BigKey, UtcDateTime
 from shared.text.lines import clean
 
@@ -86,16 +87,16 @@ _ShortText = Annotated[str, Field(min_length=1, max_length=500)]
 _ShortTexts = Annotated[list[Annotated[str, Field(min_length=1, max_length=100)]], Field(max_length=30)]
 
 
-class _ContentPart(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+class _ContentPart(Closed):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
 
 class Preferences(_ContentPart):
     """How a user wants things done."""
 
     coding_style: _ShortText | None = None
-    preferred_languages: _ShortTexts = []
-    framework_experience: _ShortTexts = []
+    preferred_languages: _ShortTexts = Field(default=[])
+    framework_experience: _ShortTexts = Field(default=[])
 
 
 class Context(_ContentPart):

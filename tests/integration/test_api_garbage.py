@@ -59,6 +59,50 @@ def test_a_body_that_is_not_right_is_refused(sqlite_api: Api) -> None:
     assert sqlite_api.ask("GET", "/apps")["apps"] == []
 
 
+def test_many_fields_that_are_not_known_are_told_as_one(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    many = {f"k{number}": 0 for number in range(1000)}
+    told = [("POST", "/apps", many), ("POST", f"{path}/import", many), ("POST", f"{path}/import", {"app": many})]
+    for method, where, body in told:
+        error = sqlite_api.refused(422, method, where, json=body)
+        [one] = [one for one in error["details"]["fields"] if "can be known" in one["problem"]]
+        assert "k0 is not" in one["problem"], error
+
+
+def test_of_many_wrong_parts_of_an_archive_the_first_is_told(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    archive = sqlite_api.ask("GET", f"{path}/export") | {"facts": [{}] * 1000, "memories": [0] * 1000}
+    error = sqlite_api.refused(422, "POST", f"{path}/import", json=archive)
+    places = {".".join(one["field"].split(".")[:2]) for one in error["details"]["fields"]}
+    assert places == {"facts.0", "memories.0"}
+
+
+@pytest.mark.parametrize(("part", "field"), [("history", "memoryId"), ("factHistory", "factId")])
+def test_what_a_text_was_before_is_no_longer_than_a_text(sqlite_api: Api, part: str, field: str) -> None:
+    path = sqlite_api.install()
+    archive = sqlite_api.ask("GET", f"{path}/export")
+    archive[part] = [{"before": "x" * 4001}]
+    error = sqlite_api.refused(422, "POST", f"{path}/import", json=archive)
+    assert f"{part}.0.before" in {one["field"] for one in error["details"]["fields"]}
+
+
+def test_a_body_of_more_values_than_a_text_would_have_is_refused(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    most = 8_000_000 // 16
+    for values in (b"0," * most, b"[]," * (most // 2), b'{"a\\"b":0},' * (most // 2)):
+        error = sqlite_api.refused(413, "POST", "/apps", content=b'{"config":[' + values + b"0]}", headers=JSON)
+        assert (error["code"], error["details"]) == ("too_large", {"limit": most})
+    error = sqlite_api.refused(413, "POST", f"{path}/import", content=b"[" + b"0," * (8 * most) + b"0]", headers=JSON)
+    assert error["details"] == {"limit": 8 * most}
+
+
+def test_marks_within_texts_are_no_values(sqlite_api: Api) -> None:
+    conversation = sqlite_api.converse(sqlite_api.install(), "c1")
+    said = [{"role": "user", "content": text} for text in (",[{" * 66_000, '\\",' * 66_000, '",[\\' * 50_000)] * 2
+    sqlite_api.ask("POST", f"{conversation}/messages", json={"messages": said})
+    assert sqlite_api.ask("GET", conversation)["messageCount"] == 6
+
+
 @pytest.mark.parametrize(
     ("written", "kept"),
     [

@@ -156,6 +156,18 @@ def test_a_late_retry_does_not_bring_back_what_was_erased(api: Api, scope: str) 
     assert api.contents(path) == []
 
 
+def test_who_repeats_after_anothers_erasure_is_told_to_look_before_writing_twice(api: Api) -> None:
+    path = api.install()
+    for user in ("ann", "bob"):
+        api.ask("POST", f"{path}/conversations", json={"conversationId": user, "userId": user})
+    said = {"headers": KEY, "json": {"role": "user", "content": "I like tea."}}
+    api.ask("POST", f"{path}/conversations/bob/messages", **said)
+    api.ask("DELETE", f"{path}/users/ann/data")
+    error = api.refused(409, "POST", f"{path}/conversations/bob/messages", **said)
+    assert error["code"] == "erased" and "was carried out" in error["message"] and "still stands" in error["message"]
+    assert api.ask("GET", f"{path}/conversations/bob")["messageCount"] == 1
+
+
 @pytest.mark.parametrize("consents", [True, False])
 def test_what_was_answered_about_a_users_consent_goes_with_the_user(api: Api, consents: bool) -> None:
     path = api.install()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -85,7 +86,9 @@ def test_the_cookie_is_for_this_site_and_no_script_and_ends_with_the_login(brows
     with window(browser, system.url) as own:
         own.log_in(system.admin_token)
         [cookie] = _logins(own)
-        assert (cookie["httpOnly"], cookie["sameSite"], cookie["expires"]) == (True, "Strict", -1)
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+        # A week, as the page says.
+        assert 6 < (cookie["expires"] - time.time()) / 86400 < 8
         assert system.admin_token not in str(cookie)
         former = {cookie["name"]: cookie["value"]}
         assert httpx.get(f"{system.url}/", cookies=former).status_code == 200
@@ -97,6 +100,17 @@ def test_the_cookie_is_for_this_site_and_no_script_and_ends_with_the_login(brows
         assert httpx.get(f"{system.url}/apps", headers=as_token).status_code == 401
     headers = httpx.get(f"{system.url}/login").headers
     assert "set-cookie" not in headers and "frame-ancestors 'none'" in headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("value", ['"a b"', "caf\xe9", '"\\000"', '"\\342\\202\\254"', "{token}"])
+def test_a_cookie_that_is_no_login_locks_nobody_out(system: System, client: Afterthought, value: str) -> None:
+    token = client.issue_token(label="cookie").token
+    headers = {"Cookie": f"afterthought_login={value.format(token=token)}".encode("latin-1")}
+    for page in ("/login", "/operations"):
+        assert httpx.get(f"{system.url}{page}", headers=headers).status_code in (200, 307)
+    assert "ended" not in httpx.get(f"{system.url}/operations", headers=headers).headers.get("location", "")
+    dropped = httpx.delete(f"{system.url}/login", headers=headers)
+    assert (dropped.status_code, "Max-Age=0" in dropped.headers["set-cookie"]) == (204, True)
 
 
 def _logins(own: Window) -> list[Any]:

@@ -12,9 +12,9 @@ from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictInt, ValidationError
 from sqlalchemy.orm import Session
 
 from loop.api import bodies, erasures
@@ -30,6 +30,7 @@ from loop.api.dependencies import (
     as_write,
 )
 from loop.api.erasures import Erased
+from loop.api.errors import body_error
 from loop.api.policy import OF_APP, OF_APP_IN_QUERY, Trait, Whose, policy, under
 from loop.api.routes.apps import units_or_none
 from loop.api.routes.conversations import SentMessage
@@ -235,10 +236,32 @@ def export_document(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = None) 
     return answer(archive)
 
 
-@router.post("/import", response_model=ImportedAnswer, tags=["Archives"], summary="Import an app")
+async def _sent_archive(request: Request) -> Archive:
+    # Beside the loop: read by the library, a large one would have everybody wait for seconds.
+    if "json" not in request.headers.get("content-type", ""):
+        raise Invalid("Send the body as JSON, with the header Content-Type: application/json.")
+    body = await request.body()
+    try:
+        return await run_sync(Archive.model_validate_json, body)
+    except ValidationError as error:
+        raise body_error(error) from None
+
+
+_ARCHIVE: dict[str, Any] = {"application/json": {"schema": {"$ref": "#/components/schemas/Archive"}}}
+
+
+@router.post(
+    "/import",
+    response_model=ImportedAnswer,
+    tags=["Archives"],
+    summary="Import an app",
+    openapi_extra={"requestBody": {"required": True, "content": _ARCHIVE}},
+)
 @policy(OF_APP, Trait.COSTLY, Trait.LARGE_BODY)
 @as_write
-def import_app(ctx: Writes, session: Session, app_id: AppInPath, body: Archive) -> WriteResult:
+def import_app(
+    ctx: Writes, session: Session, app_id: AppInPath, body: Annotated[Archive, Depends(_sent_archive)]
+) -> WriteResult:
     """Put an exported document into an app, whole or not at all. An admin token may name an app that is not there."""
     app = _receiving_app(ctx, session, app_id, body)
     done = import_archive(session, app, body, ctx.loop.settings, ctx.now())

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID, uuid5
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints, field_serializer, model_validator
+from pydantic import ConfigDict, Field, StrictInt, StringConstraints, field_serializer, model_validator
 from pydantic.alias_generators import to_camel
 from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
@@ -21,6 +21,7 @@ from shared.apps.models import App
 from shared.apps.queries import lock_app
 from shared.base.audit import Cause
 from shared.base.choices import AllocationStrategy, OutputFormat
+from shared.base.closed import Closed
 from shared.base.errors import Conflict, Invalid, NotFound, Operation
 from shared.base.settings import Settings
 from shared.contracts.jobs import SESSION_PRIORITY, CompositionPayload, JobKind
@@ -222,8 +223,8 @@ class ComponentOrder(StrEnum):
     OLDEST_FIRST = "oldest-first"
 
 
-class _Wire(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+class _Wire(Closed):
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
 
 class ComponentRequest(_Wire):

@@ -9,10 +9,11 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from shared.base.choices import Aggressiveness, KeepitMode, TierPreset
+from shared.base.closed import Closed
 
 MIN_RATIO, MAX_RATIO = 2, 100
 MAX_DISTANCE = 1000
@@ -48,8 +49,8 @@ Distance = Annotated[int, Field(strict=True, ge=1, le=MAX_DISTANCE)]
 PinnedWeight = Annotated[float, _FRACTION, Field(gt=0), AfterValidator(_two_digits)]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+class _Settings(Closed):
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
 
 class CompressionBase(_Settings):

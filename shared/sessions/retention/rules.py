@@ -16,10 +16,11 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from shared.base.choices import AgeingSchedule, TierPreset
+from shared.base.closed import Closed
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.sessions.models import RecordedSession, SessionVersion
 
@@ -37,8 +38,8 @@ class RetentionMode(StrEnum):
     DAYS = "days"
 
 
-class _RulesBody(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+class _RulesBody(Closed):
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
 
 class Retention(_RulesBody):

@@ -15,10 +15,11 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
+from pydantic import ConfigDict, Field, StrictInt, model_validator
 from pydantic.alias_generators import to_camel
 from sqlalchemy.orm import Session
 
+from shared.base.closed import Closed
 from shared.contracts.values import Moment, Words
 from shared.search.query import identifiers_of
 from shared.search.words import query_words, words_of
@@ -45,8 +46,8 @@ class SessionHitKind(StrEnum):
     VERSION = "version"
 
 
-class _QueryPart(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
+class _QueryPart(Closed):
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True)
 
 
 class DateRange(_QueryPart):
@@ -297,10 +298,10 @@ _WEIGHTS = {"files": 0.4, "topics": 0.25, "text": 0.3, "folder": 0.15}
 _RECENT = 0.1
 
 
-class WorkSituation(BaseModel):
+class WorkSituation(Closed):
     """Where somebody works, and what on."""
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True)
     working_dir: SearchedPath | None = None
     files: Annotated[list[SearchedPath], Field(max_length=200)] = Field(default_factory=list)
     topics: Annotated[list[SearchedTopic], Field(max_length=50)] = Field(default_factory=list)
