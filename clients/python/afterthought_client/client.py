@@ -4300,7 +4300,8 @@ class Afterthought(SyncTransport):
         Make a login: a secret that is sent like the token of this request, and opens the same for as long as that
         does.
 
-        It is for a browser, which need not keep the token itself. It ends after a week, or when it is ended.
+        It is for a browser, which need not keep the token itself. It ends after a week, or when it is ended. A login
+        makes no other one, and a token has at most its newest fifty.
 
         Args:
             idempotency_key: Made anew for each call unless given.

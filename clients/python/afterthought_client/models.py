@@ -2222,6 +2222,9 @@ class Receipt(Model):
     actor: str
     at: AwareDatetime
     erased: dict[str, int]
+    """
+    Store by store what was erased. idempotencyKeys are remembered answers of the whole app, as nobody can tell whose words one holds.
+    """
     left: dict[str, int | None]
     """
     Store by store what is left; null: it could not be looked at. databaseLog is 1 while deleted text may still stand in the database's own log.

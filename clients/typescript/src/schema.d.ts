@@ -2232,7 +2232,8 @@ export interface paths {
          * Log in
          * @description Make a login: a secret that is sent like the token of this request, and opens the same for as long as that does.
          *
-         *     It is for a browser, which need not keep the token itself. It ends after a week, or when it is ended.
+         *     It is for a browser, which need not keep the token itself. It ends after a week, or when it is ended. A login makes
+         *     no other one, and a token has at most its newest fifty.
          */
         post: operations["makeLogin"];
         /**
@@ -4886,6 +4887,7 @@ export interface components {
             actor: string;
             /** Format: date-time */
             at: string;
+            /** @description Store by store what was erased. idempotencyKeys are remembered answers of the whole app, as nobody can tell whose words one holds. */
             erased: {
                 [key: string]: number;
             };
