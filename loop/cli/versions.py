@@ -27,7 +27,7 @@ _VERSIONS = columns(
     "version versionId | made (UTC) @createdAt | how how | from from | tokens outputTokens | messages outputMessages"
     " | ratio compressionRatio:.1f | marked * | by agent | uses | last used @lastUsed | used in usedIn",
     **{
-        "how": lambda row: _how(row["settings"]),
+        "how": lambda row: _how(row),
         "from": lambda row: row["sourceVersion"] or "original",
         "*": lambda row: _marked(row["keepitStats"]),
     },
@@ -37,7 +37,7 @@ _VERSION_CARD = columns(
     " | messages messages | marked parts * | left out why | names kept names | by agent | seconds statistics.seconds"
     " | file | used in usedIn",
     **{
-        "how": lambda row: _how(row["settings"]),
+        "how": lambda row: _how(row),
         "from": lambda row: row["sourceVersion"] or "original",
         "tokens": lambda row: f"{row['inputTokens']} before, {row['outputTokens']} after",
         "ratio": lambda row: f"{row['compressionRatio']:.1f} (asked: {row['statistics'].get('askedRatio', 0):.1f})",
@@ -219,10 +219,13 @@ def _retention(keep: str) -> dict[str, Any]:
     raise Invalid(f"--keep: {keep!r} is none of all, a number as 5, or days as 30d.")
 
 
-def _how(settings: dict[str, Any]) -> str:
+def _how(row: Answer) -> str:
+    settings = row["settings"]
+    skipped = row["statistics"].get("skippedMessages") or settings.get("skipFirstMessages")
+    skips = f", skips the first {skipped}" if skipped else ""
     if settings["mode"] == "uniform":
-        return f"{settings['compactionRatio']}:1 {settings['aggressiveness']}"
-    return str(settings["tierPreset"])
+        return f"{settings['compactionRatio']}:1 {settings['aggressiveness']}{skips}"
+    return f"{settings['tierPreset']}{skips}"
 
 
 def _marked(stats: dict[str, Any] | None) -> str:

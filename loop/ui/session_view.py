@@ -119,9 +119,13 @@ def weight_name(weight: float) -> str:
 def made_how(version: VersionAnswer) -> str:
     """Return what a version was made with, in a few words."""
     settings = version.settings
+    skipped = version.statistics.get("skippedMessages") or settings.get("skipFirstMessages")
+    skips = f", skips the first {skipped}" if skipped else ""
     if settings.get("mode") == "uniform":
-        return f"uniform {settings.get('compactionRatio') or 10}:1 {settings.get('aggressiveness') or ''}".strip()
-    return f"tiered {settings.get('tierPreset') or ('custom' if settings.get('customTiers') else 'standard')}"
+        how = f"uniform {settings.get('compactionRatio') or 10}:1 {settings.get('aggressiveness') or ''}".strip()
+    else:
+        how = f"tiered {settings.get('tierPreset') or ('custom' if settings.get('customTiers') else 'standard')}"
+    return how + skips
 
 
 def whole_number(field: ui.number, least: int, most: int | None = None) -> int:

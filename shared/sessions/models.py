@@ -244,6 +244,12 @@ class SessionVersion(Base):
         """``v001`` and so on."""
         return version_id(self.number)
 
+    @property
+    def skipped_messages(self) -> int:
+        """Messages at the beginning that it leaves out as it was asked to, itself or what it was made from."""
+        # Of one that is not written yet there are no statistics.
+        return int((self.statistics or {}).get("skippedMessages") or self.settings.get("skipFirstMessages", 0))
+
 
 class VersionPart(Base):
     """What a part of a session came to, until the version is whole."""

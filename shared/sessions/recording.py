@@ -25,7 +25,7 @@ from shared.sessions.blocks import (
     speaker_of,
     writable,
 )
-from shared.sessions.transcripts.typed import NOTICE, SUMMARY
+from shared.sessions.transcripts.typed import NOTE, NOTICE, SHELL, SUMMARY
 
 PART: Final = "Part"
 """Names the line above a session's part of a composition."""
@@ -35,6 +35,8 @@ BEGINNING: Final = "(What was said before is left out here.)"
 _SPACE = UUID("6f7c1a52-5d0b-5a63-9c37-1f0a4f3c2b11")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _AS_USER = (NOTICE, SUMMARY)
+_TAGS = {SHELL: "bash-input", NOTE: "user-memory-input"}
+"""In what the recorder puts words that a person typed to be run or remembered."""
 _NAMED_KINDS = (BlockKind.FAILURE, BlockKind.TOOL, BlockKind.SUMMARY)
 """Kinds the assistant did not say in these words, which their name tells."""
 
@@ -100,7 +102,8 @@ def blocks_in(path: Path) -> Iterator[Block]:
                 elif own.get("isResult") and use is not None:
                     yield _block_of(use[2], use[1], use[1]["text"], _tool_call_of(use[0], use[1], part, own))
                 elif own:
-                    yield _block_of(record, own, part["text"][own["prefix"] :], None)
+                    text = part["text"]
+                    yield _block_of(record, own, text[own["prefix"] : len(text) - own.get("suffix", 0)], None)
 
 
 def _heading_note(heading: Heading) -> _Message:
@@ -176,9 +179,15 @@ def _parts_of(block: Block) -> Iterator[tuple[str, tuple[dict[str, Any], dict[st
 def _text_part(block: Block) -> tuple[dict[str, Any], dict[str, Any], datetime | None]:
     text = writable(block.text)
     is_named = block.role == "note" or block.kind in _NAMED_KINDS
-    prefix = f"{speaker_of(block)}: " if is_named else ""
-    own = _own_fields(block) | {"prefix": len(prefix)}
-    return {"type": "text", "text": f"{prefix}{text}"}, own, block.at
+    prefix, suffix = f"{speaker_of(block)}: " if is_named else "", ""
+    if block.label in _TAGS:
+        # As the recorder writes it, so that it is known for what it is when this is registered.
+        prefix, suffix = f"<{_TAGS[block.label]}>", f"</{_TAGS[block.label]}>"
+    elif block.kind is BlockKind.KEEPIT and not is_named and (weight := block.extra.get("weight")) is not None:
+        # Marked as it was in the session; a part that is indented stands on the line below its mark.
+        prefix = f"##keepit{weight / 100:.2f}##" + ("\n" if text[:1].isspace() else " ")
+    own = _own_fields(block) | {"prefix": len(prefix)} | ({"suffix": len(suffix)} if suffix else {})
+    return {"type": "text", "text": f"{prefix}{text}{suffix}"}, own, block.at
 
 
 @dataclass

@@ -29,7 +29,7 @@ _CARD = re.compile(r"(?<![\d.,-])(?:[3-6]\d{12,18}|2[2-7]\d{14})(?![\d-])")
 _IS = (
     r"(?:\s+(?:(?:will|should|must) be|is|are|was|ist|lautet|war|est|es|é|è|jest|je|är|er|este|είναι|là|adalah|ialah"
     r"|yra"
-    r"|هي|هو)\b|['’]s\b|\s*(?:[:=：→]|->))"
+    r"|هي|هو)\b|['’]s\b|[\"'”]?\s*(?:[:=：→]|->))"
 )
 _OF = r"(?:[ ](?!(?:and|but|or|because|und|et|y)\b)[\w'’-]{1,20}){0,6}?"
 """What the secret is of: "password for the vet portal"."""
@@ -110,14 +110,31 @@ _WORDS = re.compile(
 )
 _DIGIT = re.compile(r"\d")
 _LONG_WORD = re.compile(r"[\w.+/=-]{14}")
-_SIGNS_OF_ONE = (
-    "=", "://", "-----begin", "pass", "pw", "kennwort", "zugangscode", "contrase", "mot de", "senha", "palavra",
+_SIGNS_OF_A_WORD = (
+    "pass", "pw", "kennwort", "zugangscode", "contrase", "mot de", "senha", "palavra",
     "wachtwoord", "lösenord", "adgangskode", "salasana", "hasło", "heslo", "jelszó", "parol", "şifre", "şi̇fre", "şıfre",
     "парол",
     "κωδ", "kata sand", "mật", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "รหัสผ่าน", "كلمة", "סיסמה",
     "पासवर्ड", "lozink", "slaptažod", "salasõna", "parool", "phrase", "seed words", "mnemonic", "jelsz",
 )  # fmt: skip
+_SIGNS_OF_ONE = ("=", "://", "-----begin", *_SIGNS_OF_A_WORD)
 """One of them stands in every text that holds a secret, as ``casefold`` has it, or a digit, or a long word."""
+_SIGNS_OF_A_SHAPE = (
+    "sk-", "pk-", "rk-", "wk-", "sk_", "pk_", "rk_", "wk_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_",
+    "akia", "asia", "xox", "xapp-", "hooks.slack.", "npm_", "aiza", "ya29.", "hf_", "sg.", "pypi-", ":aa", "dop_v1_",
+    "shpat_", "shpss_", "shpca_", "whsec_", "eyj", "-----begin ", "bearer", "basic", "dckr_",
+    "mysql", "cookie",
+)  # fmt: skip
+_NUMBERS = re.compile(
+    r"[a-z]{2}\d{2}(?: ?[0-9a-z]{4}){3}|\d{3}-\d{2}-\d{4}|\d{4}[ -]\d{4}[ -]\d{4}|3[47]\d\d[ -]\d{6}|gl[a-z]{2,5}-"
+)
+_SIGNS_WITH_A_DIGIT = (
+    "key", "token", "secret", "code", "pin", "tan", "puk", "cvv", "cvc", "api", "login", "log-in", "credentials",
+    "zugangsdaten", "user", "benutzer", "usuario", "utilisateur", "ssn", "social security", "sozialversicherung",
+    "steuer", "ausweis", "card", "account", "konto", "kart", "tarjeta", "cuenta", "cart", "compte", "conto",
+    "combination",
+)  # fmt: skip
+_SIGNS_WITH_A_VALUE = ("key", "token", "secret", "credentials")
 _ANNOUNCES = re.compile(
     rf"(?:\b(?:{_PASSWORD}|api[ _-]?key|(?:access|auth)[ _-]?token|secret(?:[ _-]key)?|pin|cvv|cvc)\b{_OF}"
     rf"|(?:{_PASSWORD_WITHOUT_SPACES}))\s*[:=：]\W*\Z",
@@ -129,9 +146,14 @@ _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY.*?(?:-----END [A-Z 
 def has_secret(text: str) -> bool:
     """Whether a number of an account or card, a password, or a key stands in a text."""
     # Most sentences have no sign of one, which is seen in a fiftieth of the time that the expressions take.
-    return _may_hold_one(text) and (
-        bool(_SHAPES.search(text) or _WORDS.search(text)) or any(_is_card(match[0]) for match in _CARD.finditer(text))
-    )
+    if not _may_hold_one(text):
+        return False
+    folded = _folded(text)
+    if _may_have_shape(folded) and _SHAPES.search(text):
+        return True
+    if _may_have_word(folded) and _WORDS.search(text):
+        return True
+    return any(_is_card(match[0]) for match in _CARD.finditer(text))
 
 
 def any_secret(texts: Iterable[str | None]) -> bool:
@@ -143,6 +165,13 @@ def announces_secret(text: str) -> bool:
     """Whether a text ends in what a secret stands behind, which then follows in the next line: ``Password:``."""
     # Looked for first: the expression tries every word.
     return (":" in text or "=" in text or "：" in text) and _ANNOUNCES.search(text) is not None
+
+
+def may_hold_secret(text: str) -> bool:
+    """Whether a text has any sign of a secret, or of one that is announced; quick, and mostly wrong."""
+    folded = _folded(text)
+    signs = (*_SIGNS_OF_A_WORD, *_SIGNS_WITH_A_DIGIT, *_SIGNS_WITH_A_VALUE)
+    return _may_have_shape(folded) or any(map(folded.__contains__, signs)) or _CARD.search(text) is not None
 
 
 KEY_BLOCK = "-----BEGIN PRIVATE KEY-----"
@@ -159,6 +188,26 @@ def _may_hold_one(text: str) -> bool:
         return True
     folded = text.casefold()
     return any(map(folded.__contains__, _SIGNS_OF_ONE))
+
+
+def _folded(text: str) -> str:
+    # Each of these is an i to the expressions.
+    return text.casefold().replace("i̇", "i").replace("ı", "i")
+
+
+def _may_have_shape(folded: str) -> bool:
+    """Whether a text, as ``casefold`` has it, has a sign of what is told by its shape."""
+    has_address = "://" in folded and "@" in folded
+    return has_address or any(map(folded.__contains__, _SIGNS_OF_A_SHAPE)) or _NUMBERS.search(folded) is not None
+
+
+def _may_have_word(folded: str) -> bool:
+    """Whether a text, as ``casefold`` has it, has a sign of what is told by the word before it."""
+    if any(map(folded.__contains__, _SIGNS_OF_A_WORD)):
+        return True
+    if "=" in folded and any(map(folded.__contains__, _SIGNS_WITH_A_VALUE)):
+        return True
+    return _DIGIT.search(folded) is not None and any(map(folded.__contains__, _SIGNS_WITH_A_DIGIT))
 
 
 def _is_card(digits: str) -> bool:

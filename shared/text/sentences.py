@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from shared.text.languages import speaks_of_self
 from shared.text.lines import shorten
 from shared.text.pasted import LETTER
-from shared.text.secrets import announces_secret, has_secret, without_key_blocks
+from shared.text.secrets import announces_secret, has_secret, may_hold_secret, without_key_blocks
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
@@ -140,10 +140,23 @@ def without_secrets(content: str, mark: str = SECRET_MARK) -> str:
     return "".join((mark if is_secret else part) + gap for part, gap, is_secret in parts) if says else ""
 
 
-def _parts(content: str) -> Iterator[tuple[str, str, bool]]:
+def mask_secrets(content: str, before: str = "") -> tuple[str, int]:
+    """Return a text with a mark for each sentence that holds a secret, and else as it stands; and how many there were.
+
+    ``before``: what stands before it in the same text, which may say that one follows.
+    """
+    if not content.strip() or not (may_hold_secret(content) or may_hold_secret(before)):
+        return content, 0
+    parts = list(_parts(content, before))
+    times = sum(is_secret for *_, is_secret in parts)
+    masked = "".join((SECRET_MARK if is_secret else part) + gap for part, gap, is_secret in parts)
+    return (masked, times) if times else (content, 0)
+
+
+def _parts(content: str, before: str = "") -> Iterator[tuple[str, str, bool]]:
     """Yield the sentences of a text as they stand, what parts each from the next, and whether it holds a secret."""
     content = without_key_blocks(content)
-    announced, spans = False, sentence_spans(content)
+    announced, spans = bool(before) and announces_secret(before.rstrip()), sentence_spans(content)
     for (start, end), following in zip(spans, [*(span[0] for span in spans[1:]), len(content)], strict=True):
         part = content[start:end]
         announces = announces_secret(part)

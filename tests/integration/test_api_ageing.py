@@ -300,3 +300,14 @@ def test_a_session_that_is_used_grows_old_anew_and_keeps_its_distance(sessions: 
     sessions.ask("POST", f"{AGEING}/run", body={"dryRun": False})
     working = sessions.get("/sessions/old/versions")["working"]
     assert working["settings"]["sessionDistance"] == 2, "distance goes by when a session took place"
+
+
+def test_no_version_of_the_original_is_superseded_by_one_made_of_a_version(sessions: Sessions) -> None:
+    register(sessions)
+    ratio = {"mode": "uniform", "compactionRatio": 3}
+    for source in ({}, {"sourceVersion": "v001"}):
+        sessions.compress(**ratio, **source)
+    assert sessions.ask("POST", PRUNE, body={"superseded": True})["removed"] == []
+    sessions.compress(**ratio)
+    [gone] = sessions.ask("POST", PRUNE, body={"superseded": True})["removed"]
+    assert (gone["versionId"], gone["reason"]) == ("v001", "superseded by v003")

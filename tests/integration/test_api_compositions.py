@@ -15,6 +15,7 @@ from shared.llm.calls import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.models import BuildState
 from tests.support.composing import DAY
+from tests.support.compressing import long_talk
 from tests.support.sessions import PROJECT, Sessions
 
 MINE = f"/projects/{PROJECT}"
@@ -371,3 +372,40 @@ def test_of_two_that_ask_at_once_one_wins(sessions: Sessions, name: str) -> None
     sessions.shop.version("s1", 900)
     run, expected = RACES[name]
     assert run(sessions) in expected
+
+
+def versions_in(sessions: Sessions, name: str, component: str | dict[str, Any], **more: Any) -> tuple[str, str]:
+    """Return as which version a session went into a composition, and what that says."""
+    made = sessions.compose(name, component, budget=600, **more)
+    sessions.work_off()
+    (used,) = parts(sessions, made)
+    return used[1], sessions.text(at(made), format="markdown")
+
+
+def test_what_was_asked_since_a_version_was_made_is_in_a_composition(sessions: Sessions) -> None:
+    said = long_talk(sessions.shelf.transcript("s1"), 12)
+    sessions.shelf.add(said, PROJECT, "chat")
+    assert versions_in(sessions, "before", "s1")[0] == "v001"
+    sessions.shelf.sync(said.human("And now paint_everything_green."), "chat")
+    version, text = versions_in(sessions, "since", "s1")
+    assert version == "v002" and "paint_everything_green" in text and "since it was made" not in text
+    version, text = versions_in(sessions, "any", "s1", minFreshness=10, strategy="equal")
+    assert version == "v002"
+    # Whoever names the old one gets it, and is told what it is.
+    version, text = versions_in(sessions, "named", {"sessionId": "s1", "versionId": "v001"})
+    assert "v001, without what was said since it was made)" in text and "paint_everything_green" not in text
+
+
+def test_a_version_without_the_beginning_is_only_in_a_composition_by_its_name(sessions: Sessions) -> None:
+    sessions.shelf.add(long_talk(sessions.shelf.transcript("s1").human("Begin with the tail."), 12), PROJECT, "chat")
+    skipped = sessions.compress("s1", mode="uniform", compactionRatio=10, skipFirstMessages=4)["version"]
+    assert skipped["statistics"]["skippedMessages"] == 4
+    from_it = sessions.compress("s1", mode="uniform", compactionRatio=2, sourceVersion="v001")["version"]
+    assert from_it["statistics"]["skippedMessages"] == 4
+    version, text = versions_in(sessions, "whole", "s1")
+    assert version == "v003" and "without its first" not in text
+    named = {"sessionId": "s1", "versionId": "v001"}
+    assert "v001, without its first 4 messages)" in versions_in(sessions, "named", named)[1]
+    body = {"name": "n", "components": [named], "totalTokenBudget": 600}
+    [foreseen] = sessions.ask("POST", f"{COMPOSE}/preview", 200, body)["components"]
+    assert foreseen["reason"] == "it skips the first 4 messages"

@@ -437,3 +437,21 @@ def test_an_original_is_read_beside_a_version_with_how_much_of_each_message_it_h
     read = sessions.get("/sessions/read/messages", versionId="v001")["messages"]
     held = {one["uuid"]: one["held"] for one in read}
     assert {uuid: held[uuid] for uuid in expected} == expected
+
+
+def test_what_survived_for_its_mark_is_marked_when_the_version_is_registered_as_a_session(sessions: Sessions) -> None:
+    said = sessions.shelf.transcript("s3").human("##keepit1.00## Fly on Sundays.\n\n##keepit0.80##\n    one = 1")
+    long_talk(said.human("<bash-input>git status</bash-input>"), 6).human(
+        "Go on with the kites, please, whatever the wind says."
+    )
+    sessions.shelf.add(said.assistant("##keepit0.90## The wind is west."), PROJECT, "chat")
+    sessions.compress("s3", mode="uniform", compactionRatio=2)
+    text = sessions.text("/sessions/s3/versions/v001", format="jsonl")
+    assert "##keepit" not in sessions.text("/sessions/s3/versions/v001", format="markdown")
+    sessions.upload("again", text.encode())
+    weighed = [[(one["content"], one["weight"]) for one in sessions.keepits(name)] for name in ("s3", "again")]
+    assert weighed[0] == weighed[1] and len(weighed[0]) == 3
+    read = sessions.get("/sessions/again/messages")["messages"]
+    assert ("User ran", "git status") in [(one["speaker"], one["text"]) for one in read]
+    from_it = sessions.compress("s3", mode="uniform", compactionRatio=2, sourceVersion="v001")
+    assert from_it["version"]["keepitStats"]["preserved"] == 3 and "##keepit" not in from_it["content"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import Terminal
-from tests.support.compressing import Press, long_talk
+from tests.support.compressing import Press, long_talk, uniform
 from tests.support.house import House
 from tests.support.recordings import Shelf
 from tests.support.waiting import wait_until
@@ -41,6 +41,11 @@ def test_a_compression_is_followed_until_its_version_is_there(terminal: Terminal
     assert "v001" in shown.out and "10:1 moderate" in shown.out and "1 kept, 1 summarised" in shown.out
     [row] = sessions(terminal, "versions", "s1")
     assert row[0] == "v001" and "extractive" in row
+
+
+def test_a_version_that_skips_the_beginning_says_so(terminal: Terminal, press: Press) -> None:
+    press.make("s1", uniform(5, skip_first_messages=3))
+    assert "5:1 minimal, skips the first 3" in terminal.run("sessions", "version", "chat", "s1", "v001").out
 
 
 def test_a_job_that_was_cancelled_ends_the_waiting_with_its_reason(terminal: Terminal, press: Press) -> None:

@@ -321,6 +321,9 @@ def markdown_sections(markdown: str) -> list[Section]:
     ]
 
 
+_MARK_OR_TAG = re.compile(r"\A##keepit\d\.\d\d##\s|</?(?:bash-input|user-memory-input)>")
+
+
 def record_sections(records: Iterable[dict[str, Any]]) -> list[Section]:
     """Return what the records of a JSONL version say, by who says it."""
     return [Section(label, text, len(text)) for record in records for label, text in _said(record) if text.strip()]
@@ -336,7 +339,8 @@ def _said(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
         if block["type"] == "text":
             is_own = kind == "user" and not record.get("isMeta") and not record.get("isCompactSummary")
-            text = block["text"]
+            # A mark, and the tags in which the recorder puts what was typed to be run or remembered, are no words.
+            text = _MARK_OR_TAG.sub("", block["text"])
             plain = "Assistant, labelled" if _SELF_LABELLED.match(text) else "Assistant"
             is_line = kind == "user" and _REWOUND.match(text)
             yield ("System" if is_line else "User" if is_own else "Meta" if kind == "user" else plain), text

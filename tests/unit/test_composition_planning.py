@@ -182,10 +182,10 @@ def test_a_version_that_leaves_most_of_its_share_unused_is_followed_by_a_longer_
 SIZE = 1000
 
 
-def candidate(number: int, tokens: int, **more: float) -> SessionVersion:
+def candidate(number: int, tokens: int, **more: Any) -> SessionVersion:
     stats = {"preserved": more.pop("preserved", 0), "summarized": more.pop("summarised", 0)}
-    figures = {"ratio": 10.0, "source_bytes": SIZE} | more
-    return SessionVersion(number=number, output_tokens=tokens, keepit_stats=stats, settings={}, **figures)
+    figures = {"ratio": 10.0, "source_bytes": SIZE, "settings": {}} | more
+    return SessionVersion(number=number, output_tokens=tokens, keepit_stats=stats, **figures)
 
 
 def chosen(original: int, *candidates: SessionVersion, **criteria: object) -> int | ComponentForm:
@@ -195,6 +195,7 @@ def chosen(original: int, *candidates: SessionVersion, **criteria: object) -> in
 
 
 ORIGINAL, COMPRESS, MOST = ComponentForm.ORIGINAL, ComponentForm.COMPRESS, {"max_tokens": 1000}
+SKIPPED = candidate(1, 990, settings={"skipFirstMessages": 5})
 LOSSY, STALE, TINY = candidate(1, 10, summarised=5), candidate(1, 990, source_bytes=900), candidate(1, 100)
 SIZES = [candidate(1, 300), candidate(2, 900), candidate(3, 600)]
 CHOICES: dict[str, tuple[int, list[SessionVersion], dict[str, Any], int | ComponentForm]] = {
@@ -203,7 +204,9 @@ CHOICES: dict[str, tuple[int, list[SessionVersion], dict[str, Any], int | Compon
     "a score below a half": (9000, [LOSSY], MOST | {"preserve_keepits": True}, COMPRESS),
     "over the budget": (9000, [candidate(1, 1001)], MOST, COMPRESS),
     "a fresh one before a stale one that scores higher": (9000, [STALE, candidate(2, 200)], MOST, 2),
-    "a stale one before none": (9000, [STALE], MOST, 1), "a tiny one": (9000, [TINY], MOST, 1),
+    "no stale one unless that is said to do": (9000, [STALE], MOST, COMPRESS),
+    "a stale one where any will do": (9000, [STALE], MOST | {"min_freshness": 10}, 1),
+    "none that skips the beginning": (9000, [SKIPPED], MOST, COMPRESS), "a tiny one": (9000, [TINY], MOST, 1),
     "a tiny one where more is to be used": (9000, [TINY], MOST | {"least_use": 0.5}, COMPRESS),
     "one that uses enough": (9000, [candidate(1, 500)], MOST | {"least_use": 0.5}, 1),
 }  # fmt: skip

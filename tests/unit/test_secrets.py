@@ -33,6 +33,7 @@ SECRETS = (
     "the password for the vet portal is Tr0ub4dor&3",
     "My wifi pw is quark77x now.",
     "password: swordfish",
+    '{"user": "ada", "password": "swordfish"}',
     "Password:\nhunter2hunter2",
     "mein Passwort lautet Sommer2024!",
     "Das Kennwort ist geheim123",

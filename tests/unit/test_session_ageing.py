@@ -54,6 +54,8 @@ PRUNED = {
     "all of what is said must hold": (VERSIONS, PruningRules(unused=True, older_than_days=30), [1], []),
     "of another session": (VERSIONS, PruningRules(unused=True, session_ids=["s2"]), [], []),
     "nothing is said": (VERSIONS, PruningRules(), [], []), "in use": (HELD, UNUSED, [3], [1, 2]),
+    "no version of the original by one of a version": ([version(1), version(2, source_number=1)], SUPERSEDED, [], []),
+    "a version of a version by one": ([version(2, source_number=1), version(3, source_number=1)], SUPERSEDED, [2], []),
     "superseded by one of less": ([version(1), version(2, source_bytes=SIZE - 1)], SUPERSEDED, [], []),
 }  # fmt: skip
 

@@ -28,6 +28,7 @@ from shared.sessions.blocks import Block
 from shared.sessions.compose import compositions, documents
 from shared.sessions.compose.plan import shared_beginnings
 from shared.sessions.compose.queries import ComponentRow, composition_by_key, rows_of
+from shared.sessions.masking import mask_block
 from shared.sessions.models import BuildState, Composition, KeepitMarker, Project
 from shared.sessions.queries import lock_project_by_key, markers_of
 from shared.sessions.recording import blocks_in
@@ -156,7 +157,9 @@ class ComposeContext:
                         f"{needed.name} is not in the store any more; make that version anew, or register the session "
                         "again."
                     )
-            blocks = documents.paired_blocks(read_blocks(path, size_bytes), marked) if is_original else blocks_in(path)
+            # Versions too: one that was made when secrets were not masked yet may hold some.
+            masked = map(mask_block, read_blocks(path, size_bytes) if is_original else blocks_in(path))
+            blocks = documents.paired_blocks(masked, marked) if is_original else masked
             return (one for one in blocks if not one.sources or not repeated().issuperset(one.sources))
 
         return read

@@ -73,6 +73,10 @@ class CompositionSource:
         """The line above what it says."""
         last_said, name = self.recorded.last_timestamp, ORIGINAL if self.version is None else self.version.version_id
         day = f"{last_said:%Y-%m-%d}" if last_said else "no date"
+        if self.version is not None and self.version.skipped_messages:
+            name += f", without its first {self.version.skipped_messages} messages"
+        if self.version is not None and self.version.source_bytes < self.recorded.size_bytes:
+            name += ", without what was said since it was made"
         of = f" of {self.project}" if self.project else ""
         alike = f", going on from what {self.begins_as} says as well" if self.begins_as else ""
         return f"## Session {self.recorded.session_id}{of} ({day}, {name}){alike}"

@@ -127,7 +127,7 @@ class VersionCriteria:
 
     max_tokens: int | None = None
     min_freshness: int | None = None
-    """1: it must cover all there is now; 10: any will do."""
+    """1, and unless said: it must cover all there is now; 10: any will do."""
     preferred_ratio: float | None = None
     preserve_keepits: bool = False
     least_use: float = 0.0
@@ -139,13 +139,18 @@ def select_best(
 ) -> SessionVersion | ComponentForm:
     """Return the version to use of those that are whole, the original, or that a new one is needed.
 
-    A fresh one goes before a stale one.
+    One that covers less than there is now is only used where that is said to do, as what was asked last would not be
+    in it; one that skips the beginning never, unless it is named. A fresh one goes before a stale one.
     """
     if not criteria.max_tokens or recorded.original_tokens <= criteria.max_tokens:
         return ComponentForm.ORIGINAL
-    oldest = criteria.min_freshness or STALE
+    oldest = criteria.min_freshness or CURRENT
     least = criteria.max_tokens * criteria.least_use
-    usable = [one for one in versions if one.output_tokens >= least and freshness(one, recorded.size_bytes) <= oldest]
+    usable = [
+        one
+        for one in versions
+        if one.output_tokens >= least and not one.skipped_messages and freshness(one, recorded.size_bytes) <= oldest
+    ]
     good = [one for one in usable if version_score(one, criteria) >= LEAST_SCORE]
     return max(
         good,
@@ -348,10 +353,11 @@ def _chosen(wish: ComponentWish, share: int, terms: CompositionTerms) -> Compone
     if best is ComponentForm.COMPRESS:
         # One of all there is with the ratio that would be asked for is taken: another would be no better.
         same = [one for one in wish.whole if one.settings.get("compactionRatio") == settings.compaction_ratio]
-        fresh = [one for one in same if one.source_bytes >= recorded.size_bytes]
+        fresh = [one for one in same if one.source_bytes >= recorded.size_bytes and not one.skipped_messages]
         best = fresh[-1] if fresh else best
     if isinstance(best, SessionVersion):
-        return ComponentPlan(wish, share, ComponentForm.VERSION, best)
+        skipped = f"it skips the first {best.skipped_messages} messages" if best.skipped_messages else ""
+        return ComponentPlan(wish, share, ComponentForm.VERSION, best, reason=skipped)
     return _made(wish, share, settings, "no version fits the allocation well")
 
 

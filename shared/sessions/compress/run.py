@@ -349,9 +349,12 @@ _KINDS = {
 def left_out(selection: Selection) -> dict[str, LeftOut]:
     """Return what of a session a version leaves out, by kinds in the words they are told in."""
     plan = selection.plan
-    found: dict[str, LeftOut] = {kind: LeftOut() for kind in ("prompts", "refusals and answers")}
+    found: dict[str, LeftOut] = {}
+    if masked := sum(block.masked for block in plan.blocks):
+        found["sentences that hold a secret"] = LeftOut(masked, masked)
     if skipped := plan.settings.skip_first_messages:
         found["messages at the beginning"] = LeftOut(skipped + plan.messages, skipped)
+    found |= {kind: LeftOut() for kind in ("prompts", "refusals and answers")}
     messages: dict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     for position, block in enumerate(plan.blocks):
         kind = "sub-agents' words" if block.is_sidechain and block.call is None else _KINDS.get(block.kind)

@@ -19,6 +19,7 @@ from shared.llm.calls import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, block_tokens, fill_budget
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.markers import MarkerNames, PlacedMarker
+from shared.sessions.masking import mask_block, mask_value
 from shared.sessions.models import KeepitMarker, SessionVersion
 from shared.sessions.recording import blocks_in
 from shared.sessions.store import Store
@@ -26,6 +27,8 @@ from shared.sessions.text import Fence, cut, fences_at
 from shared.sessions.transcripts.contents import read_blocks
 from shared.sessions.transcripts.typed import ANSWERED, OUTPUT, REFUSED
 from shared.text.lines import clean, shorten
+from shared.text.secrets import without_key_blocks
+from shared.text.sentences import mask_secrets
 
 _IDENTIFYING = (
     "command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "subagent_type",
@@ -192,6 +195,8 @@ def failure_line(call: RecordedToolCall, most: int = 200) -> str:
     return cut(f"{tried}: {cut(why, max(most - len(tried) - 2, 40))}", most)
 
 
+_ANNOUNCED_WITHIN = 200
+"""Characters before a marked part in which it is looked for whether they announce a secret."""
 LEAST_RESULT = 4_000
 """Characters of a tool's result that are looked at in any case."""
 _ANSWERS = (BlockKind.ASSISTANT, BlockKind.THINKING, BlockKind.TOOL_USE)
@@ -266,8 +271,9 @@ def read_version(blocks: Iterable[Block], weights: Mapping[str, int]) -> list[Bl
     for message, block in enumerate(one for one in blocks if one.kind is not BlockKind.NAMES):
         weight = weights.get(block.marker_ids[0]) if block.kind is BlockKind.KEEPIT and block.marker_ids else None
         found.append(
+            # One that was made when secrets were not masked yet may hold some.
             replace(
-                block,
+                mask_block(block),
                 kind=_kind_in_version(block),
                 marker_ids=block.marker_ids[:1] if weight is not None else (),
                 is_pinned=False,
@@ -332,15 +338,17 @@ class _OriginalReader:
         if block.kind is BlockKind.TOOL_USE and call is not None:
             if call.tool_use_id:
                 self.open_calls[call.tool_use_id] = len(self.found)
-            call = replace(call, input=shorten_input(call.input, self._most(block.text)))
-            self._append(block, BlockKind.TOOL, "", estimate_tokens(block.text), call=call)
+            given, masked = mask_value(shorten_input(call.input, self._most(block.text)))
+            call = replace(call, input=given)
+            self._append(block, BlockKind.TOOL, "", estimate_tokens(block.text), call=call, masked=masked)
         elif block.kind is BlockKind.TOOL_RESULT and call is not None and call.tool_use_id in self.open_calls:
             position = self.open_calls.pop(call.tool_use_id)
             use = self.found[position]
             assert use.call is not None
-            result = shorten_result(block.text, self._most(block.text))
+            result, masked = self._shown_result(block.text)
             self.found[position] = replace(
                 use,
+                masked=use.masked + masked,
                 call=replace(use.call, result=result, is_error=call.is_error),
                 sources=tuple(dict.fromkeys((*use.sources, block.uuid))),
                 tokens=use.tokens + estimate_tokens(block.text),
@@ -357,12 +365,13 @@ class _OriginalReader:
         more = {"call": None, "message_id": None} | more
         self.found.append(replace(block, kind=kind, text=text, sources=sources, message=message, tokens=tokens, **more))
 
-    def _add_text(self, block: Block, text: str, tokens: int, **more: Any) -> None:
+    def _add_text(self, block: Block, text: str, tokens: int, before: str = "", **more: Any) -> None:
         if block.kind is BlockKind.TOOL_RESULT:
-            shown = replace(block, role="note", label=OUTPUT)
-            self._append(shown, BlockKind.SYSTEM, shorten_result(text, self._most(text)), tokens, **more)
+            shown, (text, masked) = replace(block, role="note", label=OUTPUT), self._shown_result(text)
+            self._append(shown, BlockKind.SYSTEM, text, tokens, masked=masked, **more)
         else:
-            self._append(block, block.kind, text, tokens, **more)
+            text, masked = mask_secrets(text, before)
+            self._append(block, block.kind, text, tokens, masked=masked, **more)
 
     def _add_parts(self, block: Block, placed: Sequence[PlacedMarker]) -> None:
         """Take in a message's words and its marked parts, in order; the marks themselves are no words."""
@@ -376,7 +385,9 @@ class _OriginalReader:
                 self._add_between(block, text[start:end], next(fences), next(fences))
             if one is not None:
                 weight = self.weights.get(one.marker_id, one.found.weight)
-                self._add_text(block, one.found.content, 0, marker_ids=(one.marker_id,), weight=weight)
+                # What stands before a mark may announce a secret behind it: "Password: ##keepit1.00## ...".
+                before = text[max(0, one.found.start - _ANNOUNCED_WITHIN) : one.found.start]
+                self._add_text(block, one.found.content, 0, before, marker_ids=(one.marker_id,), weight=weight)
         # Parts of one message are of one tier, so that all of it can be counted with the first.
         self.found[first] = replace(self.found[first], tokens=estimate_tokens(block.text))
 
@@ -389,6 +400,11 @@ class _OriginalReader:
         elif opened is not None:
             text = f"{opened.opening}\n{text}"
         self._add_text(block, text if left_open is None else f"{text.rstrip()}\n{left_open.marks}", 0)
+
+    def _shown_result(self, text: str) -> tuple[str, int]:
+        """Return a result as it is looked at, with its secrets masked, and how many of them there are."""
+        # Shortened first, as to look for secrets takes four times as long as to read; but no key loses its beginning.
+        return mask_secrets(shorten_result(without_key_blocks(text), self._most(text)))
 
     def _most(self, text: str) -> int:
         return max(LEAST_RESULT, len(text) * 5 // (4 * self.least_ratio))

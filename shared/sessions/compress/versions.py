@@ -21,7 +21,13 @@ from shared.contracts.jobs import SESSION_PRIORITY, JobKind, VersionPayload, Wor
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions.compress.plan import MarkerDecision
-from shared.sessions.compress.queries import compositions_with, is_under_way, made_from, working_of
+from shared.sessions.compress.queries import (
+    compositions_with,
+    is_under_way,
+    made_from,
+    version_by_number,
+    working_of,
+)
 from shared.sessions.compress.run import Version
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings, KeepitDecay
 from shared.sessions.models import (
@@ -178,7 +184,12 @@ def finish_version(
     compression.input_tokens, compression.output_tokens = version.plan.input_tokens, version.output_tokens
     compression.output_messages, compression.ratio = version.messages, version.ratio
     compression.keepit_stats = keepit_stats(written.decisions)
-    compression.statistics = version.statistics(written.seconds, written.agent)
+    statistics = version.statistics(written.seconds, written.agent)
+    source = compression.source_number and version_by_number(session, recorded.key, compression.source_number)
+    # What is made of a version that lacks the beginning lacks it too.
+    if skipped := compression.settings.get("skipFirstMessages", 0) + (source.skipped_messages if source else 0):
+        statistics["skippedMessages"] = skipped
+    compression.statistics = statistics
     keys = {marker.marker_id: marker.key for marker in markers}
     for decision in written.decisions:
         if decision.marker_id in keys:

@@ -220,7 +220,7 @@ class PruningRules(_RulesBody):
 
     unused: bool = Field(False, strict=True, description="Never used, in any composition or otherwise.")
     superseded: bool = Field(
-        False, strict=True, description="A newer one was made with the same settings from no less."
+        False, strict=True, description="A newer one was made with the same settings of the same, and of no less."
     )
     older_than_days: int | None = Field(
         None, strict=True, ge=0, le=_MOST_DAYS, description="Neither made nor used since."
@@ -250,7 +250,13 @@ def _reasons(version: AgedVersion, versions: Sequence[AgedVersion], rules: Pruni
         reasons.append("never used" if version.row.uses == 0 and version.row.last_used is None else None)
     if rules.superseded:
         row, later = version.row, [one.row for one in versions if one.row.number > version.row.number]
-        newer = [one for one in later if one.settings == row.settings and one.source_bytes >= row.source_bytes]
+        # What another version was made from has less to say than the original, by the same settings.
+        newer = [
+            one
+            for one in later
+            if (one.settings, one.source_number) == (row.settings, row.source_number)
+            and one.source_bytes >= row.source_bytes
+        ]
         reasons.append(f"superseded by {newer[-1].version_id}" if newer else None)
     if rules.older_than_days is not None:
         is_old = version.touched_at <= now - timedelta(days=rules.older_than_days)
@@ -313,8 +319,12 @@ class AgeingSession:
 
     @property
     def fresh(self) -> list[AgedVersion]:
-        """Its versions that cover all there is."""
-        return [one for one in self.versions if one.row.source_bytes >= self.recorded.size_bytes]
+        """Its versions that cover all there is, from its beginning."""
+        return [
+            one
+            for one in self.versions
+            if one.row.source_bytes >= self.recorded.size_bytes and not one.row.skipped_messages
+        ]
 
     def made_with(self, preset: TierPreset) -> AgedVersion | None:
         """Return the newest version of all there is that was made with a preset."""

@@ -23,6 +23,7 @@ from shared.sessions.store import Store
 from shared.sessions.text import passage_pieces
 from shared.sessions.transcripts.contents import read_blocks
 from shared.telemetry.logging import get_logger
+from shared.text.sentences import mask_secrets
 
 _BYTES = 7
 """56 bits: they fit every database's 64-bit integers, and two words of an app hardly ever meet."""
@@ -79,18 +80,19 @@ def _texts(block: Block) -> Iterator[str]:
     if block.is_sidechain or block.kind in _UNSAID:
         return
     if block.kind is BlockKind.TOOL_USE and call is not None:
+        # None of these names announces a secret, so each value stands for itself.
         mentioned = (call.input.get(name) for name in _INFORMATIVE)
         yield " ".join([call.name, *(_line(one) for one in mentioned if isinstance(one, str))])
     elif block.kind is BlockKind.TOOL_RESULT:
         if call is not None and call.is_error:
             yield _line(block.text)
     else:
-        yield from passage_pieces(block.text)
+        yield from passage_pieces(mask_secrets(block.text)[0])
 
 
 def _line(text: str) -> str:
     # Cut before it is split, as a tool may have given back megabytes.
-    return " ".join(text[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE]
+    return " ".join(mask_secrets(text[: 2 * _LONGEST_LINE])[0].split())[:_LONGEST_LINE]
 
 
 def _is_asked(passage: SessionPassage) -> bool:

@@ -32,6 +32,7 @@ from shared.sessions.search import queries
 from shared.sessions.search.index import numbers_of
 from shared.sessions.search.queries import Posting, SessionFacts
 from shared.sessions.text import Snippet, snippet_of
+from shared.text.sentences import mask_secrets
 
 SearchedPath = Annotated[Words, Field(min_length=1, max_length=500)]
 SearchedTopic = Annotated[Words, Field(min_length=1, max_length=100)]
@@ -282,7 +283,8 @@ def _hits(
             meeting[one.session_key],
             number=None if one.compression_key is None else numbers[one.compression_key],
             score=score,
-            snippet=snippet_of(passages[one.best].text, words),
+            # What was indexed when secrets were not masked yet may hold some.
+            snippet=snippet_of(mask_secrets(passages[one.best].text)[0], words),
             passage=passages[one.best],
         )
         for score, one in page

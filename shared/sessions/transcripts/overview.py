@@ -20,6 +20,7 @@ from shared.sessions.transcripts.branches import BranchMap
 from shared.sessions.transcripts.contents import TranscriptReader, is_human_prompt, read_records
 from shared.sessions.transcripts.records import HARMLESS, REASONS, REPEATED, BadLine, Record, short_hash
 from shared.text.languages import empty_words, language_of
+from shared.text.sentences import mask_secrets
 from shared.text.words import word_set
 
 
@@ -222,7 +223,7 @@ class _Survey:
         self._count(found)
         self._time(found.at)
         if (title := found.word(_TITLES.get(found.kind, ""))) and not self._reader.is_of_another(found):
-            self._topics.add(title, is_title=True)
+            self._topics.add(mask_secrets(title)[0], is_title=True)
         if self._reader.is_left(found):
             for block in self._reader.blocks_of(found):
                 self._marks.add_left(block)
@@ -230,8 +231,9 @@ class _Survey:
             if block.kind not in _SAID_BY_THE_TOOL:
                 self._tokens += estimate_tokens(block.text)
             if block.kind is BlockKind.HUMAN:
-                self._topics.add(block.text)
-                self._about.add_prompt(block.text)
+                said, _ = mask_secrets(block.text)
+                self._topics.add(said)
+                self._about.add_prompt(said)
             self._touches.add(block)
             self._marks.add(block)
 
@@ -320,7 +322,7 @@ class _Metadata:
         model = record.message.get("model")
         self._see("models", model if isinstance(model, str) and not model.startswith("<") else None)
         if record.kind in ("custom-title", "ai-title"):
-            self._title = (record.word(_TITLES[record.kind]) or "")[:_MOST_CHARACTERS] or self._title
+            self._title = mask_secrets(record.word(_TITLES[record.kind]) or "")[0][:_MOST_CHARACTERS] or self._title
 
     def add_prompt(self, text: str) -> None:
         """Keep how the first prompt begins, by which people know a session that nobody gave a title."""
