@@ -4224,7 +4224,7 @@ class AsyncAfterthought(AsyncTransport):
 
         Args:
             unused: Never used, in any composition or otherwise.
-            superseded: A newer one was made with the same settings from no less.
+            superseded: A newer one was made with the same settings of the same, and of no less.
             older_than_days: Neither made nor used since.
             session_ids: Only versions of these; of all where none is named.
             dry_run: Only says what would go.

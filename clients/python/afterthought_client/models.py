@@ -2165,7 +2165,7 @@ class PruneVersions(Model):
     """
     superseded: bool = False
     """
-    A newer one was made with the same settings from no less.
+    A newer one was made with the same settings of the same, and of no less.
     """
     older_than_days: Annotated[int | None, Field(alias="olderThanDays")] = None
     """

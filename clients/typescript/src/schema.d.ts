@@ -4821,7 +4821,7 @@ export interface components {
              */
             unused?: boolean;
             /**
-             * @description A newer one was made with the same settings from no less.
+             * @description A newer one was made with the same settings of the same, and of no less.
              * @default false
              */
             superseded?: boolean;
