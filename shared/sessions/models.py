@@ -247,8 +247,8 @@ class SessionVersion(Base):
     @property
     def skipped_messages(self) -> int:
         """Messages at the beginning that it leaves out as it was asked to, itself or what it was made from."""
-        # Of one that is not written yet there are no statistics.
-        return int((self.statistics or {}).get("skippedMessages") or self.settings.get("skipFirstMessages", 0))
+        # Of one that is not written yet there are no statistics, and of one that was never stored no settings.
+        return int((self.statistics or {}).get("skippedMessages") or (self.settings or {}).get("skipFirstMessages", 0))
 
 
 class VersionPart(Base):

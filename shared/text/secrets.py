@@ -81,7 +81,7 @@ _WORDS = re.compile(
     r"|\b(?:pass ?phrase|seed ?(?:phrase|words)|recovery phrase|mnemonic)\b"
     rf"{_OF}{_IS}{_VALUE}(?!(?:too|very|so|not|now|easy|hard|long|short|stored|written|kept|a|an|the|in|on|my)\b)"
     r"(?:[a-z]{2,12}[ ,-]{1,2}){2,23}[a-z]{2,12}"
-    rf"|\b(?:2fa|mfa|otp|one-?time|verification|security|alarm|door|gate|entry|safe|lock(?:er)?|garage|unlock|voicemail)"
+    rf"|\b(?:2fa|mfa|otp|one-?time|verification|security|alarm|safe|unlock|voicemail)"
     rf"[ -]?(?:code|pin|combination)s?\b{_OF}{_IS}\s*[\"'“#]?\d[\d -]{{2,9}}"
     rf"|\bcombination (?:of|to|for)\b{_OF} (?:safe|lock|locker|suitcase|vault|bike)\b{_IS}\s*\d[\d -]{{2,9}}"
     # A short number opens something only where it is called so.
