@@ -54,8 +54,8 @@ SESSIONS = st.lists(st.lists(SAID | USED, max_size=12), min_size=1, max_size=5)
 def source(
     segments: Sequence[Block], name: str = "s1", allocation: int = 1000, version: str = "v001"
 ) -> CompositionSource:
-    recorded = RecordedSession(session_id=name, last_timestamp=DAY)
-    made = None if version == ORIGINAL else SessionVersion(number=1)
+    recorded = RecordedSession(session_id=name, last_timestamp=DAY, size_bytes=100)
+    made = None if version == ORIGINAL else SessionVersion(number=1, settings={}, source_bytes=100)
     return CompositionSource(recorded, made, None, allocation, lambda: segments)
 
 
