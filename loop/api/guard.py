@@ -70,8 +70,9 @@ class AccessGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            policy = self._policies.of(scope)
-            scope.setdefault("state", {})["policy"] = policy
+            policy, template = self._policies.of(scope)
+            # What is refused before it reaches its route is counted as that route's all the same.
+            scope.setdefault("state", {}).update(policy=policy, template=template)
             if policy.access is not Access.ANYBODY:
                 try:
                     secret = _secret_in(Headers(scope=scope).get("authorization"))

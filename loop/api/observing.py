@@ -15,12 +15,11 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import internal
-from loop.api.policy import RoutePolicy, Trait
+from loop.api.policy import UNMATCHED, RoutePolicy, Trait
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from shared.telemetry.tracing import Attributes, Role, Traced, Tracing, current_traceparent
 
-UNMATCHED = "unmatched"
 _UNTRACED = ("/health/", "/metrics")
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 
@@ -94,8 +93,8 @@ def _method_of(scope: Scope) -> str:
 
 
 def route_of(scope: Scope) -> str:
-    """Return the template of the route that was matched."""
-    return str(getattr(scope.get("route"), "path", UNMATCHED))
+    """Return the template of the route that was matched, here or by the guard."""
+    return str(getattr(scope.get("route"), "path", scope.get("state", {}).get("template", UNMATCHED)))
 
 
 class PlainRoute(Route):

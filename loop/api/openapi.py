@@ -195,7 +195,7 @@ def complete(app: FastAPI, policies: RoutePolicies, settings: Callable[[], Setti
             schema["security"] = [{"bearer": []}]
             for path, operations in schema["paths"].items():
                 for method, operation in operations.items():
-                    if policies.of({"path": path, "method": method.upper()}).access is Access.ANYBODY:
+                    if policies.of({"path": path, "method": method.upper()})[0].access is Access.ANYBODY:
                         operation["security"] = []
             add_examples(build()["components"]["schemas"])
         # Each time: the loop behind the interface, and so its settings, may be another by now.

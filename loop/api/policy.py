@@ -84,8 +84,8 @@ OF_TOKEN = RoutePolicy(Access.APP)
 OF_SCRAPER = RoutePolicy(Access.SCRAPER)
 OF_ADMIN = RoutePolicy(Access.ADMIN)
 OF_ADMIN_ABOUT_APP = RoutePolicy(Access.ADMIN, AppPlace.QUERY)
-_UNMATCHED = OF_APP
-"""A wrong address under an app's own is answered to its token in words (404); to a stranger it is not."""
+UNMATCHED = "unmatched"
+"""The template of a wrong address. Under an app's own it is answered to its token in words (404), as ``OF_APP``."""
 
 
 def under(declared: RoutePolicy) -> type[APIRoute]:
@@ -115,10 +115,10 @@ class RoutePolicies:
 
     def __init__(self, routes: Iterable[Any]) -> None:
         # What is mounted takes every method.
-        self._known = [(one.path_regex, getattr(one, "methods", None), _declared(one)) for one in routes]
+        self._known = [(one.path_regex, getattr(one, "methods", None), (_declared(one), one.path)) for one in routes]
 
-    def of(self, scope: Scope) -> RoutePolicy:
-        """Return what the route declares that a request is for, or one of another method under its address."""
+    def of(self, scope: Scope) -> tuple[RoutePolicy, str]:
+        """Return what the route declares that a request is for, or one of another method there; and its template."""
         among = None
         # As the router goes through them, which takes a microsecond or ten.
         for pattern, methods, declared in self._known:
@@ -126,7 +126,7 @@ class RoutePolicies:
                 if methods is None or scope["method"] in methods:
                     return declared
                 among = among or declared
-        return among or _UNMATCHED
+        return among or (OF_APP, UNMATCHED)
 
 
 def _declared(route: Any) -> RoutePolicy:

@@ -73,15 +73,14 @@ _ONLY_HANDED_OVER = re.compile(
     re.IGNORECASE,
 )
 """A message that is such a request from its first word on, however short the text: "Translate: I live in Berlin"."""
+_ROLE = r"role-?play|(?:practi[cs]e|mock) interview|as if i (?:were|was)"
 _ROLE_PLAY = re.compile(
     r"(?:^|[.!?\s])\*(?!\*)[^\W\d_][^*\n]*\s[^*\n]*\*(?!\*)|^\s*\*[a-zà-ÿ]+\*\s"
-    r"|(?i:\b(?:pretend (?:i|i['’]?m|you|we|to)|role-?play|act as (?:my|a|an|the)|(?:as a|in) character|let['’]?s play"
-    r"|(?:practi[cs]e|mock) interview|as if i (?:were|was)|(?:what|who) am i\?)(?!\w))",
+    rf"|(?i:\b(?:{_ROLE}|pretend (?:i|i['’]?m|you|we|to)|act as (?:my|a|an|the)|(?:as a|in) character|let['’]?s play"
+    r"|(?:what|who) am i\?)(?!\w))",
     re.MULTILINE,
 )
-_SETS_ROLE = re.compile(
-    r"\b(?:role-?play|(?:practi[cs]e|mock) interview|as if i (?:were|was)|pretend (?:that )?i)\b", re.IGNORECASE
-)
+_SETS_ROLE = re.compile(rf"\b(?:{_ROLE}|pretend (?:that )?i)\b", re.IGNORECASE)
 _GIVES_ROLE = re.compile(
     r"\s*(?:you are|act as|du bist|tu es|vous êtes|eres|sei|você é) (?:an?|ein\w{0,2}|une?|una?|um|uma)? ?"
     r"(?:[\w-]+ ){0,3}?(?:expert|assistant|writer|copywriter|developer|engineer|specialist|editor|teacher|translator"

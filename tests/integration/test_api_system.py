@@ -295,16 +295,20 @@ def test_requests_are_counted_by_template_and_never_by_what_a_stranger_asks_for(
     for address in (path, "/apps/none", "/made-up-1", "/made-up-2"):
         sqlite_api.send("GET", address)
     sqlite_api.send("BREW", path)
+    # Refused before they reach their route: by the guard, and for their body.
+    sqlite_api.send("GET", path, headers={"Authorization": "Bearer nobodys"})
+    sqlite_api.send("POST", f"{path}/conversations", content=b"{", headers={"Content-Type": "application/json"})
     families = list(sqlite_api.loop.metrics.http_requests.collect())
     counted = {tuple(s.labels.values()): s.value for s in families[0].samples if s.name.endswith("_total")}
     assert counted["/apps/{appId}", "GET", "2xx"] == 1
-    assert counted["/apps/{appId}", "GET", "4xx"] == 1
+    assert counted["/apps/{appId}", "GET", "4xx"] == 2
+    assert counted["/apps/{appId}/conversations", "POST", "4xx"] == 1
     assert counted["unmatched", "GET", "4xx"] == 2
-    assert {route for route, _, _ in counted} <= {"/apps", "/apps/{appId}", "unmatched"}
+    assert {route for route, _, _ in counted} <= {"/apps", "/apps/{appId}", "/apps/{appId}/conversations", "unmatched"}
     assert ("/apps/{appId}", "other", "4xx") in counted
     registry = sqlite_api.loop.metrics._registry
     timed = registry.get_sample_value("afterthought_http_request_duration_seconds_count", {"route": "/apps/{appId}"})
-    assert timed == 3
+    assert timed == 4
 
 
 _READING = {
