@@ -1,10 +1,10 @@
 """Make the weights of ``shared.text.classifier`` out of ops/training.
 
-Run: python -m ops.train                 writes shared/text/classifier.npz, about two minutes
+Run: python -m ops.train                 writes shared/text/classifier.npz, about six minutes
      python -m ops.train --validate      leaves out a writer, then a language, at a time, and prints as JSON how well
                                          what is left tells the statements that were left out
 
-Needs scikit-learn (the extra ``train``), which the service does not.
+Needs scikit-learn (the extra ``train``), which the service does not, and the built-in embedding model.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.text.classifier import ASKS, OUTPUTS, PLACES, WEIGHTS, StatementType, places_of, shares_of, traits_of
+from shared.llm.minilm import MiniLmEmbedder
+from shared.text.classifier import (
+    ASKS,
+    OUTPUTS,
+    PLACES,
+    WEIGHTS,
+    StatementType,
+    pieces_of,
+    places_of,
+    shares_of,
+    traits_of,
+    whole_of,
+)
 from worker.agent.persons import in_third_person
 
 DATA = Path(__file__).with_name("training")
@@ -75,21 +87,53 @@ def _of_talk(writer: int, language: str, lines: Sequence[str]) -> list[Labelled]
     return said
 
 
-def rarity_of(statements: Sequence[Labelled]) -> NDArray[np.float16]:
-    """Return what an n-gram counts, the less the more statements it stands in: shape (PLACES,)."""
-    found = np.bincount(np.concatenate([places_of(one.text) for one in statements]), minlength=PLACES)
-    return np.log((len(statements) + 1) / (found + 1)).astype(np.float16)
+_DIRECTIONS = 128
+"""Of a piece's vector, of 384: all of them told a thousandth more, and take three times as long."""
 
 
-def features(statements: Sequence[Labelled], rarity: NDArray[np.float16]) -> Any:
-    """Return the features as a sparse matrix of shape (statements, PLACES + traits)."""
+@dataclass(frozen=True)
+class Vocabulary:
+    """What n-grams and pieces of words count, the less the more statements they stand in."""
+
+    rarity: NDArray[np.float16]
+    """Shape (PLACES,)."""
+    numbers: Mapping[str, int]
+    vectors: NDArray[np.float32]
+    """Shape (pieces, _DIRECTIONS): where each piece stands among all, as long as it counts."""
+    lengths: NDArray[np.float16]
+    """Shape (pieces,): of the whole vectors."""
+
+
+def vocabulary_of(statements: Sequence[Labelled]) -> Vocabulary:
+    """Return the vocabulary of the built-in embedding model, and what of it counts in these statements."""
+    embedder = MiniLmEmbedder()
+    numbers, whole = embedder.vocabulary(), np.array(embedder.words()[0])
+    # All words share a direction that tells nothing of them.
+    whole -= whole.mean(axis=0)
+    turned = np.linalg.svd(whole, full_matrices=False)[2][:_DIRECTIONS].T
+    rarity = _rarity([places_of(one.text) for one in statements], PLACES)
+    rarity_of_pieces = _rarity([pieces_of(one.text, numbers) for one in statements], len(numbers))
+    lengths = (np.linalg.norm(whole, axis=1) * rarity_of_pieces).astype(np.float16)
+    return Vocabulary(rarity.astype(np.float16), numbers, whole @ turned * rarity_of_pieces[:, None], lengths)
+
+
+def _rarity(rows: Sequence[NDArray[np.int64] | list[int]], places: int) -> NDArray[np.float32]:
+    found = np.bincount(np.concatenate([np.unique(np.array(row, np.int64)) for row in rows]), minlength=places)
+    return np.log((len(rows) + 1) / (found + 1)).astype(np.float32)
+
+
+def features(statements: Sequence[Labelled], known: Vocabulary) -> Any:
+    """Return the features as a sparse matrix of shape (statements, PLACES + _DIRECTIONS + traits)."""
     from scipy.sparse import csr_matrix, hstack
 
     rows = [places_of(one.text) for one in statements]
     starts = np.cumsum([0, *map(len, rows)])
-    shares = np.concatenate([shares_of(rarity[row].astype(np.float32)) for row in rows])
+    shares = np.concatenate([shares_of(known.rarity[row].astype(np.float32)) for row in rows])
     grams = csr_matrix((shares, np.concatenate(rows), starts), shape=(len(rows), PLACES))
-    return hstack([grams, csr_matrix([traits_of(one.text, one.asked, one.in_fiction) for one in statements])]).tocsr()
+    pieces = [pieces_of(one.text, known.numbers) for one in statements]
+    vectors = [known.vectors[row].sum(axis=0) / whole_of(known.lengths[row].astype(np.float32)) for row in pieces]
+    traits = [traits_of(one.text, one.asked, one.in_fiction) for one in statements]
+    return hstack([grams, csr_matrix(np.array(vectors)), csr_matrix(traits)]).tocsr()
 
 
 _ABOUT_ALL = 2
@@ -126,17 +170,21 @@ def fitted(
     return np.array(columns).T, np.array(bias)
 
 
-def packed(
-    rarity: NDArray[np.float16], weights: NDArray[np.float64], bias: NDArray[np.float64]
-) -> dict[str, NDArray[Any]]:
-    """Return the weights as they are stored: those of n-grams in one byte each."""
-    grams = weights[:PLACES]
-    scales = np.abs(grams).max(axis=0) / _STEPS
+def packed(known: Vocabulary, weights: NDArray[np.float64], bias: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    """Return the weights as they are stored: those of n-grams and pieces in one byte each."""
+    grams, directions, traits = np.split(weights, [PLACES, PLACES + _DIRECTIONS])
+    # What a vector weighs follows from where it points, so that vectors are not needed to judge.
+    pieces = known.vectors @ directions
+    scales, piece_scales = (np.abs(one).max(axis=0) / _STEPS for one in (grams, pieces))
     return {
-        "rarity": rarity,
+        "rarity": known.rarity,
         "grams": np.round(grams / scales).astype(np.int8),
         "scales": scales.astype(np.float32),
-        "traits": weights[PLACES:].astype(np.float32),
+        "vocabulary": np.frombuffer("\n".join(sorted(known.numbers, key=known.numbers.__getitem__)).encode(), np.uint8),
+        "lengths": known.lengths,
+        "pieces": np.round(pieces / piece_scales).astype(np.int8),
+        "piece_scales": piece_scales.astype(np.float32),
+        "traits": traits.astype(np.float32),
         "bias": bias.astype(np.float32),
     }
 
@@ -144,7 +192,7 @@ def packed(
 def validated(statements: Sequence[Labelled]) -> dict[str, Any]:
     """Return for each writer and each language left out the area under the curve of "keep" and of "fact"."""
     # How rare an n-gram is says nothing of a label, so it may be counted over all.
-    known, wanted = features(statements, rarity_of(statements)), targets(statements)[:, :_ABOUT_ALL]
+    known, wanted = features(statements, vocabulary_of(statements)), targets(statements)[:, :_ABOUT_ALL]
     is_others = others_words(statements)
     report: dict[str, Any] = {"statements": len(statements)}
     for what in ("writer", "language"):
@@ -177,9 +225,9 @@ def main() -> None:
     if arguments.validate:
         print(json.dumps(validated(statements), indent=1))
         return
-    rarity = rarity_of(statements)
-    fit = fitted(features(statements, rarity), targets(statements), others_words(statements))
-    np.savez_compressed(arguments.to, **packed(rarity, *fit))
+    known = vocabulary_of(statements)
+    fit = fitted(features(statements, known), targets(statements), others_words(statements))
+    np.savez_compressed(arguments.to, **packed(known, *fit))
     print(json.dumps({"statements": len(statements), "bytes": arguments.to.stat().st_size}))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib.util import find_spec
@@ -99,6 +99,11 @@ class MiniLmEmbedder:
             for place, vector in enumerate(self._map(self._encode, tokens)):
                 vectors[place] = vector
         return vectors
+
+    def vocabulary(self) -> Mapping[str, int]:
+        """Return the number of each piece of a word: its row in the table of ``words``."""
+        found: Mapping[str, int] = self._tokenizer.get_vocab()
+        return found
 
     def words(self) -> tuple[Array, Callable[[str], list[int]]]:
         """Return the table of word pieces, shape ``(pieces, 384)``, and what finds a word's rows in it."""

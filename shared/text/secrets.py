@@ -83,6 +83,8 @@ _WORDS = re.compile(
     r"(?:[a-z]{2,12}[ ,-]{1,2}){2,23}[a-z]{2,12}"
     rf"|\b(?:2fa|mfa|otp|one-?time|verification|security|alarm|safe|unlock|voicemail)"
     rf"[ -]?(?:code|pin|combination)s?\b{_OF}{_IS}\s*[\"'“#]?\d[\d -]{{2,9}}"
+    # "Gate and house codes: gate 4471#, alarm 9083": no time of day.
+    r"|\balarm (?:(?!(?:[01]\d|2[0-3])[0-5]\d\b)\d{4,8}\b(?!\s?(?:times?|eur|usd|€))|\d{4,8}#)"
     rf"|\bcombination (?:of|to|for)\b{_OF} (?:safe|lock|locker|suitcase|vault|bike)\b{_IS}\s*\d[\d -]{{2,9}}"
     # A short number opens something only where it is called so.
     rf"|\b(?:pin|tan|puk|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer|no\.?))?\b(?: (?:for|of|zu|für|de|del)\b{_OF})?{_IS}"
@@ -132,7 +134,7 @@ _SIGNS_WITH_A_DIGIT = (
     "key", "token", "secret", "code", "pin", "tan", "puk", "cvv", "cvc", "api", "login", "log-in", "credentials",
     "zugangsdaten", "user", "benutzer", "usuario", "utilisateur", "ssn", "social security", "sozialversicherung",
     "steuer", "ausweis", "card", "account", "konto", "kart", "tarjeta", "cuenta", "cart", "compte", "conto",
-    "combination",
+    "combination", "alarm",
 )  # fmt: skip
 _SIGNS_WITH_A_VALUE = ("key", "token", "secret", "credentials")
 _ANNOUNCES = re.compile(

@@ -32,7 +32,12 @@ def browser() -> Iterator[Browser]:
 def system(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[System]:
     """A loop with its pages and a worker, without a model. After the browser, so that nothing starts where none is."""
     folder = tmp_path_factory.mktemp("pages")
-    env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_READ_TOKEN": _READ_TOKEN}
+    # A minute is short on a machine that has other work.
+    env = {
+        "AFTERTHOUGHT_TICK_SECONDS": "0.1",
+        "AFTERTHOUGHT_READ_TOKEN": _READ_TOKEN,
+        "AFTERTHOUGHT_FACT_UNDO_SECONDS": "600",
+    }
     with run_service(folder, env) as running:
         yield running
         # What fails after a page was sent is only found there.

@@ -80,6 +80,7 @@ _SAID_OTHERWISE = (
     "my seed phrase: ocean velvet lantern otter copper maple",
     "My 2FA code is 402117",
     "The alarm code of our house is 7731",
+    "codes for the sitter: gate 4471#, alarm 9083",
     "The combination of my safe is 31-7-22",
     "Salasanani on Sateenvarjo7",
     "A jelszavam Esernyo77",

@@ -44,6 +44,16 @@ _LEAST_CLAUSE = 30
 _MOST_CLAUSES = 6
 _LEAST_WORDS = 3
 _CLAUSE = re.compile(r"\s*[;；]\s*|\s+[-–—]+\s+|(?<=[,،])\s+|(?<=[，、])|\s+(?=\()")
+_JOINT = re.compile(
+    # Who dictates says no comma.
+    r"\s+(?=(?:and|but|so|cos|cause|because|then|plus|und|aber|weil|denn|et|mais|donc|car|y|pero|porque|e|ma|perché|mas"
+    r"|então|en|maar|want|dus|och|men|i|ale|bo|więc|ve|ama|çünkü|и|но|а|потому)\s+(?:i|i['’]?m|we|he|she|they|it|its|my"
+    r"|our|his|her|the|that|there|you|ich|wir|er|sie|es|mein\w*|unser\w*|der|die|das|je|j['’]\w+|nous|il|elle|on|mon"
+    r"|ma|mes|le|la|les|yo|me|mi|mis|él|ella|el|los|io|noi|mio|mia|lui|lei|eu|meu|minha|ele|ela|o|a|ik|wij|hij|zij"
+    r"|mijn|de|het|jag|vi|han|hon|min|ja|mój|moja|ona|ben|biz|benim|я|мы|он|она|мой|моя|у)\s)",
+    re.IGNORECASE,
+)
+"""Where somebody goes on with another clause, in the languages with words for it that are likely here."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _LETTERS_OF_WORD = 3
 """Of scripts without spaces, about."""
@@ -290,7 +300,7 @@ def _clauses(sentence: str) -> list[str]:
         return [sentence]
     found = [""]
     is_open = False
-    for clause in clauses_of(sentence):
+    for clause in (part for one in clauses_of(sentence) for part in (_JOINT.split(one) if len(one) > _LONG else [one])):
         is_beside = _RELATIVE.match(clause) is not None
         if len(found[-1]) < _LEAST_CLAUSE or is_beside or is_open:
             found[-1] = f"{found[-1]} {clause}".strip()
