@@ -1,6 +1,6 @@
 """Make the weights of ``shared.text.classifier`` out of ops/training.
 
-Run: python -m ops.train                 writes shared/text/classifier.npz, about six minutes
+Run: python -m ops.train                 writes shared/text/classifier.npz, about three minutes of a core
      python -m ops.train --validate      leaves out a writer, then a language, at a time, and prints as JSON how well
                                          what is left tells the statements that were left out
 

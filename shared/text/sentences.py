@@ -73,7 +73,15 @@ _ONLY_HANDED_OVER = re.compile(
     re.IGNORECASE,
 )
 """A message that is such a request from its first word on, however short the text: "Translate: I live in Berlin"."""
-_ROLE = r"role-?play|(?:practi[cs]e|mock) interview|as if i (?:were|was)"
+_ROLE = (
+    r"role-?play(?:ing)?|(?:practi[cs]e|mock) interview|as if i (?:were|was)|rollenspiel|jeu de rôles?|juego de rol"
+    r"|gioco di ruolo|rollenspel|faz de conta|ролев\w+"
+    r"|you(?:['’]?re| are) (?:the |my )?(?:dm|gm|game ?master|dungeon ?master|narrator)"
+    # "You're the harbormaster, I'm Captain Vess", "be my evil butler. i'm Lord ...".
+    r"|(?:you(?:['’]?re| are)|be|du bist|tu es|eres|sei|fai tu) (?:the|an?|my|der|die|mein|le|la|mon|il|el|mi) "
+    r"[^\n!?]{3,60}?[,.;] (?:and |und |et |y |e |а )?(?:i['’]?m|i am|ich bin|je suis|soy|(?:io )?sono|я) "
+    r"(?:your|the|der|die|dein|deine|le|la|ton|ta|el|tu|il|captain|lord|lady|sir|king|queen|princess|prince|count|detective|agent|commander|dr|professor)"
+)
 _ROLE_PLAY = re.compile(
     r"(?:^|[.!?\s])\*(?!\*)[^\W\d_][^*\n]*\s[^*\n]*\*(?!\*)|^\s*\*[a-zà-ÿ]+\*\s"
     rf"|(?i:\b(?:{_ROLE}|pretend (?:i|i['’]?m|you|we|to)|act as (?:my|a|an|the)|(?:as a|in) character|let['’]?s play"

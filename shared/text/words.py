@@ -94,7 +94,10 @@ TERM = re.compile(r"\d+(?:[.,:/]\d+)+|[㐀-鿿]{1,2}|[゠-ヿ]+|[぀-ゟ]+|[^\W_
 def content_stems(text: str) -> frozenset[str]:
     """Return the stems of the words of a text that say something; of ``Asta's`` that of ``Asta``."""
     words = (re.split(r"['’]", word, maxsplit=1)[0] for word in TERM.findall(lower(text)))
-    return frozenset(stem(word) for word in words if word not in EMPTY)
+    # One letter of Hiragana is grammar: "は", "に".
+    return frozenset(
+        stem(word) for word in words if word not in EMPTY and not (len(word) == 1 and "ぁ" <= word <= "ゟ")
+    )
 
 
 _MONTHS_ELSEWHERE = (Path(__file__).parent / "months.txt").read_text(encoding="utf-8").split()

@@ -43,6 +43,11 @@ SURELY = 0.5
 """The same of a statement by itself, where nothing else tells."""
 LASTS = 0.5
 """From this probability of "fact" on it tells something by itself that lasts."""
+_OF_A_THING = word_set(
+    "the a an my our your his her its their der die das mein meine unser unsere le la les mon ma mes notre el los las"
+    " mi mis nuestro nuestra il lo mio mia o meu minha de het mijn"
+)
+"""What stands behind is a thing: "the electricity went up to 90" is no rent."""
 _DAYS = {word.lower() for word in (*MONTHS, *WEEKDAYS)}
 _LEAST_RESPELT = 5
 _SAME_WORD = 0.8
@@ -117,7 +122,9 @@ def _is_of_same(text: str, later: str, is_sure: bool) -> bool:
         return True
     names_of_values = _DAYS | VAGUE | {unit.strip("<>") for unit in units}
     here, there = ({_folded(word[0]) for word in _words_of(each)} - names_of_values for each in (text, later))
-    return len(there - here) <= (1 if is_sure or here & there else 0)
+    new = there - here
+    names_another = any(_folded(word[0]) in new and _lead_of(later, word) in _OF_A_THING for word in _words_of(later))
+    return not new or (len(new) == 1 and not names_another and bool(is_sure or here & there))
 
 
 def with_values_of(text: str, later: str) -> str:

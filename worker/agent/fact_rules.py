@@ -13,13 +13,13 @@ from dataclasses import replace
 
 from shared.facts.models import category_as, contradict, single_value
 from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, WorkKind, estimate_tokens, metered
-from shared.text.classifier import StatementType, judge
+from shared.text.classifier import StatementType, judge, states_harm
 from shared.text.gate import Refusal
 from shared.text.likeness import Gist, are_opposed, gist, normal
 from shared.text.lines import clean
 from shared.text.secrets import has_secret
-from shared.text.words import content_stems
-from worker.agent.corrections import put_right, with_values_of
+from shared.text.words import WORD, content_stems
+from worker.agent.corrections import SURELY, put_right, with_values_of
 from worker.agent.persons import in_third_person
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement
 from worker.agent.statements import (
@@ -50,7 +50,7 @@ class ExtractiveFactAgent(FactAgent):
         )
 
 
-_SURE = 0.55
+_SURE = 0.45
 """From this on a statement is a fact. Source: chats of a writer who was left out."""
 _PLAIN = 0.8
 """From this probability of "fact" on it is one, however little its sort counts: "I like tea"."""
@@ -136,7 +136,19 @@ def _changed(statement: SpokenStatement, known: Sequence[PresentFact]) -> int | 
         best, second = [*shares, (0.0, 0), (0.0, 0)][:2]
         if best[0] >= least and best[0] - second[0] >= _CLEARLY:
             return best[1]
-    return None
+    return _of_same_subject(statement.text, known) if statement.judged.change >= SURELY else None
+
+
+def _of_same_subject(text: str, known: Sequence[PresentFact]) -> int | None:
+    """Return the one known fact that has what a change begins with: "swimming moved to Wednesdays".
+
+    None that states a harm, which takes more to be over.
+    """
+    first = next((word for word in WORD.findall(text) if content_stems(word)), "")
+    stems = content_stems(first)
+    about = [fact.fact_id for fact in known if stems & content_stems(fact.statement)]
+    is_one = len(about) == 1 and not any(fact.fact_id in about and states_harm(fact.statement) for fact in known)
+    return about[0] if is_one else None
 
 
 def _changed_by(statement: SpokenStatement, text: str, known: Sequence[PresentFact]) -> int | None:

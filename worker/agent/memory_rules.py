@@ -27,7 +27,7 @@ _MACHINE_NAME = re.compile(r"assistant|\bai\b|bot\b|gpt|llama|claude|gemini|mist
 _SOLID = 0.6
 """From this probability a statement is worth a memory by itself."""
 _PROTECTED = (StatementType.HARM, StatementType.WISH)
-_UNCUT = 120
+_UNCUT = 75
 """Characters up to which what harms if it is forgotten is kept whole: "tell every clinic" is half of an allergy."""
 _BEHIND = 0.8
 """What a clause counts without the one that it began with: often it hangs."""

@@ -80,6 +80,19 @@ _SPEAKER = re.compile(r"i(?:['’](?:m|ve|ll|d))?\s", re.IGNORECASE)
 _INTERJECTIONS = re.compile(
     r"(?:(?:oh|ah|um|hm+|well|yes|yeah|yep|no|nope|nah|actually|right|sure|ok(?:ay)?)\b[,!.:]*\s+)+", re.IGNORECASE
 )
+_OPENERS = re.compile(
+    # Of one letter or with a meaning in another language, as Polish "i" and Swedish "men", they stay.
+    r"(?:(?:(?:and|also|but|plus|oh|ah|um+|uh+|hm+|erm?|ok(?:ay)?|anyways?|btw|by the way|lol|haha+|basically|und|aber"
+    r"|ach|übrigens|et|mais|alors|au fait|pero|pues|bueno|allora|comunque|então|aliás|maar|trouwens|och|ale|ama"
+    r"|bu arada|и|но|ну|кстати)\b[,:!.…]*|(?:well|so|right|like|y|e)[,:]"
+    r"|so(?= (?:i|i['’]?m|my|we|our|he|she|they)\b))\s+)+",
+    re.IGNORECASE,
+)
+_ENDINGS = re.compile(
+    r"(?:[\s,;:.…!]+(?:lol|lmao|haha+|hehe+|btw|tho|xx+|thx|ty|thanks|please|pls|plz|:[)(dp]|;[)p]|\^\^|jaja+|mdr))+[\s.!…]*$",
+    re.IGNORECASE,
+)
+"""What somebody begins and ends with, and says nothing by."""
 _ECHO = re.compile(
     r"i(?:['’]m|\s+(?:am|do|did|have|would|will|can|could|was|had|should))(?:\s+not|n['’]t)?"
     r"(?:[,\s]+(?:thanks|thank you|sometimes|too|please))?[.!\s]*",
@@ -227,7 +240,7 @@ def _read_turn(turn: TranscriptTurn, question: str, in_fiction: bool, start: int
         line_text = _without_heading(_EMOJI.sub("", line).strip())
         answers = question if number == 0 else ""
         dated = resolve(line_text, turn.created_at.date())
-        text = _without_greeting(dated).strip(_STATEMENT_END)
+        text = _without_fillers(_without_greeting(dated)).strip(_STATEMENT_END)
         if word_count(text) == 0:
             continue
         judged = judge(line_text, bool(answers), in_fiction)
@@ -264,6 +277,12 @@ def _without_greeting(line: str) -> str:
         return line
     judged = judge(opening)
     return rest if judged.keep < _TALK and judged.sorts[StatementType.TALK] > 0.5 else line
+
+
+def _without_fillers(line: str) -> str:
+    """Return what is said between "oh and" and "lol"."""
+    own = _ENDINGS.sub("", _OPENERS.sub("", line, count=1) if _OPENERS.match(line) else line)
+    return own if word_count(own) >= _LEAST_WORDS else line
 
 
 def _without_heading(line: str) -> str:
