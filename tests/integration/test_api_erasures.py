@@ -22,7 +22,6 @@ CANARY = "zyzzogeton-6417"
 
 
 def _fill(api: Api) -> str:
-    """Put the canary into every place that takes a text."""
     path = api.install()
     api.converse(path, "c1", f"I keep a {CANARY}.")
     api.remember_conversation("chat", "c1", f"Keeps a {CANARY}.")

@@ -39,8 +39,6 @@ HEARTBEAT = 0.2
 
 @dataclass
 class Heard:
-    """What came over a stream."""
-
     events: list[dict[str, Any]] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     comments: int = 0
@@ -65,12 +63,10 @@ class Heard:
 
     @property
     def positions(self) -> list[int]:
-        """The ids of the events."""
         return [event["id"] for event in self.events if "id" in event]
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of the events."""
         return [event["event"] for event in self.events]
 
 
@@ -86,7 +82,6 @@ class Town:
         self.listeners = ThreadPoolExecutor(32)
 
     def happen(self, count: int = 1, app_id: str = "chat", **more: Any) -> None:
-        """Record and place events."""
         for _ in range(count):
             with self.api.loop.database.write() as session:
                 record(session, EventKind.CONVERSATION_ENDED, app_id, self.api.clock.now(), **more)
@@ -98,7 +93,6 @@ class Town:
 
     @contextmanager
     def listening(self, path: str = "/apps/chat/stream", token: str = ADMIN, **given: Any) -> Iterator[Heard]:
-        """Listen until the block ends."""
         heard, opened, headers = Heard(), threading.Event(), given.pop("headers", {})
         headers = {"Authorization": f"Bearer {token}"} | headers
         client = httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False)
@@ -144,7 +138,6 @@ class Town:
 
 @contextmanager
 def open_town(url: str, home: Path, **settings: Any) -> Iterator[Town]:
-    """Serve an interface with the apps chat and email."""
     with open_api(url, home, stream_heartbeat_seconds=HEARTBEAT, **settings) as api:
         for app_id in ("chat", "email"):
             api.install(app_id)
@@ -163,7 +156,6 @@ def town(api_url: str, tmp_path: Path) -> Iterator[Town]:
 
 @pytest.fixture
 def small_town(sqlite_url: str, tmp_path: Path) -> Iterator[Town]:
-    """For what does not depend on the database."""
     with open_town(sqlite_url, tmp_path / "home") as town:
         yield town
 
@@ -273,8 +265,6 @@ def test_news_of_others_does_not_keep_a_stream_silent(small_town: Town) -> None:
 
 @dataclass(frozen=True)
 class CountingEar(EventSubscription):
-    """Remembers after which positions it was asked for a page."""
-
     pages: list[int] = field(default_factory=list)
 
     def next_page(self, after: int, limit: int = PAGE) -> Page | None:
@@ -473,8 +463,6 @@ def test_what_is_placed_is_counted_and_what_is_open_is_shown(small_town: Town) -
 
 
 class Refusing:
-    """A server that hangs up on everybody and counts them."""
-
     def __init__(self) -> None:
         self.calls = 0
         self._over = threading.Event()

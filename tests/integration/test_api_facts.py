@@ -28,7 +28,6 @@ def listed(api: Api, path: str, **query: object) -> list[str]:
 
 
 def hear(api: Api, path: str, conversation_id: str, statement: str, message_id: str = "m0") -> FactLearning:
-    """Learn a fact of a conversation as a worker would."""
     app_id = path.rpartition("/")[2]
     api.converse(path, conversation_id, statement)
     with api.loop.database.write() as session:

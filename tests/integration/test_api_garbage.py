@@ -357,7 +357,6 @@ REFUSED = {
 
 
 def by_header(api: Api, header: str, given: str) -> tuple[int, str]:
-    """Ask in OpenAI's protocol of a model that is not there."""
     asked = {"model": "none", "messages": [{"role": "user", "content": "Hello."}]}
     headers: Any = {"X-App-Id": "chat", header: given.encode()}
     answer = api.send("POST", "/v1/chat/completions", json=asked, headers=headers)

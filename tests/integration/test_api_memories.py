@@ -206,7 +206,6 @@ def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
 
 
 def answers_about(api: Api, path: str, **whose: str) -> dict[str, str]:
-    """Return what each door says to a question asked elsewhere."""
     body = {"message": ASKED, **whose}
     search = {"query": ASKED, "limit": 50, **whose}
     doors: dict[str, Any] = {

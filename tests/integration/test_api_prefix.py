@@ -58,7 +58,6 @@ def context(api: Api, path: str, **wanted: Any) -> Any:
 
 
 def prefix(first: Any, second: Any) -> list[Any]:
-    """Return the messages that two contexts begin with alike."""
     pairs = zip(first["messages"], second["messages"], strict=False)
     return [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
 

@@ -144,7 +144,6 @@ def share(api: Api, app_id: str = "chat", *, shared: bool = True) -> None:
 
 
 def give(api: Api, memory_id: int, user_id: str) -> None:
-    """Make a memory written by hand that of a user."""
     with api.loop.database.write() as session:
         for table in (Memory, Origin):
             session.execute(update(table).where(table.memory_id == memory_id).values(user_id=user_id))

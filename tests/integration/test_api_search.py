@@ -21,7 +21,6 @@ LONG = "Here it is.\n\n```Python\ndef total_price(rows):\n    return sum(rows)\n
 
 @pytest.fixture
 def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
-    """The interface with the embedder that needs no model."""
     with open_api(api_url, tmp_path / "home", embedding=NGRAMS) as opened:
         yield opened
 

@@ -184,7 +184,6 @@ def test_a_marked_part_is_shown_with_what_stands_around_it(sessions: Sessions) -
 
 @pytest.fixture
 def narrow(sqlite_url: str, tmp_path: Path) -> Iterator[Sessions]:
-    """An interface that takes little."""
     limits = {"sessions_max_mb": 1, "sessions_cache_mb": 1, "sessions_max_lines": 1000}
     with (
         open_api(sqlite_url, tmp_path / "home", **limits) as opened,
@@ -314,7 +313,6 @@ def test_marked_parts_and_sessions_are_listed_page_by_page_and_by_what_is_asked_
 
 
 def pages(sessions: Sessions, path: str, name: str, **params: Any) -> list[Any]:
-    """Return everything of a list that is read page by page."""
     found, cursor = [], {}
     for _ in range(40):
         page = sessions.get(path, **params, **cursor)

@@ -19,7 +19,6 @@ SECRET = "whsec_" + base64.b64encode(b"s" * 32).decode()
 
 @pytest.fixture
 def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
-    """An interface that may call this machine."""
     with open_api(api_url, tmp_path / "home", webhook_internal_hosts="127.0.0.1") as api:
         api.install("chat")
         api.install("email")
@@ -27,7 +26,6 @@ def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
 
 
 def add(api: Api, **more: object) -> dict[str, object]:
-    """Add a webhook to app chat."""
     return dict(api.ask("POST", "/apps/chat/webhooks", 201, json={"url": URL} | more))
 
 

@@ -51,7 +51,6 @@ def govern(house: House, refill: float = 0.0) -> Regulator:
 
 
 def ask(house: House, chat: LangchainToolChat, fails: bool = False) -> None:
-    """Call the model once on the app's account."""
     exchange = Exchange(WorkKind.THINK, SHORT, (), 100, fresh="Hello?")
     try:
         chat.reply(exchange, 5, house.accountant.meter(LedgerAccount("notes", None, None)))

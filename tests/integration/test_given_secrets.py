@@ -81,7 +81,6 @@ def _in_home(folder: Path) -> list[str]:
 
 @pytest.fixture
 def stores(tmp_path: Path, own_redis: EmbeddedRedis, postgres_server: PostgresServer) -> dict[str, str]:
-    """A database and a Redis whose addresses hold passwords."""
     database = postgres_server.new_database(migrated=False)
     migrate(database)
     with own_redis.client() as client:

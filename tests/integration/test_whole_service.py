@@ -36,8 +36,6 @@ def _asked(ollama: OllamaServer, prompt: Prompt) -> int:
 
 
 class Started:
-    """A running system and a client of it."""
-
     def __init__(self, system: System, client: httpx.Client) -> None:
         self.system = system
         self.client = client
@@ -57,7 +55,6 @@ class Started:
             self.ask("POST", f"{base}/{name}/end")
 
     def job(self, app: str) -> dict[str, Any]:
-        """Return the newest job of an app that makes a memory."""
         return dict(self.ask("GET", "/jobs", params={"appId": app, "kind": "create_memory"})["jobs"][0])
 
     def wait_for(self, app: str, state: str) -> dict[str, Any]:

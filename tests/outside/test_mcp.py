@@ -51,8 +51,6 @@ class Agent:
         self.token: str = admin.post(f"/apps/{app_id}/tokens", json={"label": "agent"}).json()["token"]
 
     def talk(self, user: str | None, talk: Talk) -> Any:
-        """Return what ``talk`` returns of a connection as a user."""
-
         async def connected() -> Any:
             async with self.connect(user) as client:
                 return await talk(client)
@@ -66,14 +64,12 @@ class Agent:
         return result.structured_content.get("result", result.structured_content)
 
     def refusal(self, user: str | None, tool: str, **arguments: Any) -> str:
-        """Return what a tool says that refuses."""
         result = self.talk(user, lambda client: client.call_tool(tool, arguments))
         assert result.is_error
         return _text(result.content)
 
     @asynccontextmanager
     async def connect(self, user: str | None) -> AsyncIterator[Client]:
-        """Connect as a user."""
         mode: Any = "legacy" if self._way.endswith("2025") else "auto"
         if self._way == "stdio":
             async with Client(stdio_client(self.command(user)), mode=mode) as client:
@@ -88,7 +84,6 @@ class Agent:
             yield client
 
     def command(self, user: str | None) -> StdioServerParameters:
-        """Return how an agent starts its server for a user."""
         whose = [] if user is None else ["--user", user]
         return StdioServerParameters(
             command=sys.executable,
@@ -107,7 +102,6 @@ _EVERY_WAY_IN_LONG_RUNS = pytest.mark.parametrize(
 
 @pytest.fixture
 def agent(system: System, admin: httpx.Client, request: pytest.FixtureRequest) -> Agent:
-    """An agent of an app of the test's own."""
     name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)[-40:].strip("-").lower()
     return Agent(system, admin, name, getattr(request, "param", "http"))
 

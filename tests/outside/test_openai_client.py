@@ -31,7 +31,6 @@ WEATHER = {
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[OpenAiServer]:
-    """A server of OpenAI's protocol."""
     with OpenAiServer(models=("tiny", "small")) as server:
         yield server
 
@@ -58,8 +57,6 @@ def admin(system: System) -> Iterator[httpx.Client]:
 
 
 class Program:
-    """An app that only knows OpenAI's client."""
-
     def __init__(self, system: System, admin: httpx.Client, app_id: str) -> None:
         self.app_id, self._admin = app_id, admin
         admin.post("/apps", json={"appId": app_id, "name": app_id, "answeredBy": "app"}).raise_for_status()
@@ -74,21 +71,17 @@ class Program:
         return raw.parse().choices[0].message, raw.headers["X-Conversation-Id"]
 
     def get(self, path: str, **query: Any) -> Any:
-        """Return what the service says of the app."""
         return self._admin.get(f"/apps/{self.app_id}/{path}", params=query).raise_for_status().json()
 
     def stored(self, conversation: str) -> list[tuple[str, str | None]]:
-        """Return what is recorded of a conversation."""
         rows = self.get(f"conversations/{conversation}/messages")["messages"]
         return [(one["role"], one.get("content")) for one in rows]
 
     def remember(self, content: str) -> None:
-        """Write a memory of ada's."""
         said = {"content": content, "userId": "ada"}
         self._admin.post(f"/apps/{self.app_id}/memories", json=said).raise_for_status()
 
     def end(self, conversation: str) -> None:
-        """End a conversation and wait for its memory."""
         before = len(self.get("memories")["memories"])
         self._admin.post(f"/apps/{self.app_id}/conversations/{conversation}/end").raise_for_status()
         wait_until(lambda: len(self.get("memories")["memories"]) > before, 60, "the memory")

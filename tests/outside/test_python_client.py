@@ -42,7 +42,6 @@ PATIENT = RetryPolicy(retries=40, longest_wait_seconds=1.0)
 
 @pytest.fixture(scope="module")
 def admin(system: System) -> Iterator[Afterthought]:
-    """A client with the admin's token."""
     with Afterthought(system.url, system.admin_token) as client:
         yield client
 
@@ -57,14 +56,12 @@ def token(admin: Afterthought, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def client(system: System, token: str, request: pytest.FixtureRequest) -> Iterator[Afterthought]:
-    """A client of the test's own app."""
     with Afterthought(system.url, token, app=_app(request)) as opened:
         yield opened
 
 
 @pytest.fixture
 def proxy(system: System) -> Iterator[BreakingProxy]:
-    """A way to the service that breaks on demand."""
     with breaking_proxy("127.0.0.1", int(system.url.rsplit(":", 1)[1])) as running:
         yield running
 

@@ -74,7 +74,6 @@ def admin(browser: Browser, system: System) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def at(admin: BrowserContext, system: System) -> Iterator[Window]:
-    """A wide window of the admin's."""
     with window(admin, system.url) as opened:
         yield opened
 

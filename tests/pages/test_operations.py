@@ -46,7 +46,6 @@ def _wait_for_state(client: Afterthought, job_id: str, *states: str) -> None:
 
 
 def _held_job(client: Afterthought, name: str = "monday") -> str:
-    """Return a job that waits for a budget."""
     client.change_app(hourly_budget=0.0001)
     client.start_conversation(conversation_id=name, user_id="ada")
     client.add_messages(name, [{"role": "user", "content": "I moved to Lisbon in May."}])

@@ -72,14 +72,11 @@ class _Handler(Handler):
 
 
 class OllamaServer(ModelServer):
-    """A server of Ollama's protocol."""
-
     handler = _Handler
     chat_path = _Handler.chat_path
 
 
 def main() -> None:
-    """Serve until interrupted."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--model", action="append", default=[], help="a model it has; may be repeated")
