@@ -36,15 +36,15 @@ def api_url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
-    with open_api(api_url, tmp_path / "home") as opened:
+def api(api_url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Api]:
+    with open_api(api_url, tmp_path / "home", **getattr(request.module, "SETTINGS", {})) as opened:
         yield opened
 
 
 @pytest.fixture
-def sqlite_api(sqlite_url: str, tmp_path: Path) -> Iterator[Api]:
+def sqlite_api(sqlite_url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Api]:
     """The interface over SQLite, for what does not touch the database."""
-    with open_api(sqlite_url, tmp_path / "home") as opened:
+    with open_api(sqlite_url, tmp_path / "home", **getattr(request.module, "SETTINGS", {})) as opened:
         yield opened
 
 

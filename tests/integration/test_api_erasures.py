@@ -176,11 +176,6 @@ def test_a_receipt_counts_words_of_the_app_that_wait_in_the_queues(
         assert api.ask("DELETE", f"{path}/data")["receipt"]["left"]["queuedText"] == 0
 
 
-@pytest.mark.parametrize("rest", ["/memories", "/data", "/conversations/c1", ""], ids=str)
-def test_erasing_from_an_unknown_app_is_not_found(sqlite_api: Api, rest: str) -> None:
-    sqlite_api.refused(404, "DELETE", f"/apps/unknown{rest}")
-
-
 def test_an_erasure_that_a_reader_or_a_crash_cut_short_is_finished_later(
     sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -429,13 +429,6 @@ def test_there_are_only_so_many_streams(small_town: Town) -> None:
     assert small_town.poll(after=0)["events"] == [], "whoever left makes room"
 
 
-def test_what_cannot_be_listened_to_is_refused(sqlite_api: Api) -> None:
-    path = f"{sqlite_api.install()}/events"
-    wrong = ("kinds=memory.made", "after=-1", "after=x", "wait=61", "wait=-1", "limit=0", "conversationId=a%0Ab")
-    for query in wrong:
-        sqlite_api.refused(422, "GET", f"{path}?{query}")
-
-
 def test_an_app_that_is_not_there_has_no_stream(small_town: Town) -> None:
     small_town.api.refused(404, "GET", "/apps/nobody/stream")
     small_town.api.ask("DELETE", "/apps/email")

@@ -93,10 +93,6 @@ def test_trying_one_is_a_job_that_names_it(api: Api) -> None:
     assert api.ask("GET", f"/jobs/{job['jobId']}")["appId"] == "chat"
 
 
-def test_no_address_is_looked_up_for_an_app_that_is_not_there(api: Api) -> None:
-    api.refused(404, "POST", "/apps/nobody/webhooks", json={"url": "http://10.0.0.1/"})
-
-
 def test_listeners_from_the_command_line(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     api.loop.leadership.keep()
     publish = next(s for s in api.loop.ticker._steps if isinstance(s, PublishEvents))

@@ -53,7 +53,6 @@ class _Diary:
         self.ask("POST", "/apps/diary/conversations", {"conversationId": name})
         self.ask("POST", f"{base}/messages", {"role": "user", "content": text})
         self.ask("POST", f"{base}/end", {})
-        # All of them: what is under way in a backup is taken up again only when its lease has ended, after 100 seconds.
         wait_until(lambda: self.states() <= {"done", "nothing"}, 240, f"the jobs of {name}")
 
     def states(self) -> set[str]:
@@ -119,7 +118,9 @@ def test_what_was_backed_up_while_it_ran_is_served_after_a_restore_on_an_empty_m
     server: PostgresServer | None = request.getfixturevalue("postgres_server") if database == "postgresql" else None
     url = f"sqlite:///{old / 'home' / 'afterthought.db'}" if server is None else server.new_database(migrated=False)
     (old / "home").mkdir(parents=True, mode=0o700)
-    with start_system(old, url, own_redis.url) as system, system.client() as client:
+    # What was under way in the backup is taken up again when its lease is over.
+    soon = {"AFTERTHOUGHT_LEASE_SECONDS": "5"}
+    with start_system(old, url, own_redis.url, env=soon) as system, system.client() as client:
         diary = _Diary(system, client)
         diary.ask("POST", "/apps", {"appId": "diary", "name": "Diary"})
         diary.remember("monday", "I sold my house in Bergen and live on a boat now.")
@@ -133,7 +134,7 @@ def test_what_was_backed_up_while_it_ran_is_served_after_a_restore_on_an_empty_m
     assert (backup / "new-home" / "sessions" / "kept.txt").read_text() == "a recorded session"
     empty = start_redis(tmp_path / "new-redis")
     try:
-        with start_system(tmp_path / "new", new_url, empty.url) as system, system.client() as client:
+        with start_system(tmp_path / "new", new_url, empty.url, env=soon) as system, system.client() as client:
             diary = _Diary(system, client)
             assert "Bergen" in diary.memories()
             assert "Oslo" not in diary.memories()

@@ -156,7 +156,7 @@ def test_a_secret_is_not_remembered_and_the_agent_is_told_why(agent: Agent) -> N
     assert "password manager" in said and "hunter2" not in said
 
 
-@_EVERY_WAY
+@_EVERY_WAY_IN_LONG_RUNS
 def test_what_an_agent_remembers_is_a_fact_that_comes_back(agent: Agent) -> None:
     kept = agent.call("ada", "remember", statement="Ada's train to Ghent leaves at seven.")
     assert [fact["id"] for fact in agent.call("ada", "list_facts")] == [kept["id"]]

@@ -211,12 +211,12 @@ def test_nobody_there_is_said_after_so_many_tries() -> None:
     assert "secret-token" not in repr(failed.value) + repr(nobody) + repr(vars(nobody))
 
 
-@pytest.mark.parametrize("limit", [1, 2, 200])
-def test_a_listing_is_iterated_over_page_by_page(client: Afterthought, limit: int) -> None:
+def test_a_listing_is_iterated_over_page_by_page(client: Afterthought) -> None:
     for number in range(4):
         client.write_memory(f"Memory {number}.", tags=["kept"], pinned=True)
-    contents = [one.content for one in client.iter_memories(limit=limit)]
-    assert contents == ["Memory 3.", "Memory 2.", "Memory 1.", "Memory 0."]
+    for limit in (1, 2, 200):
+        contents = [one.content for one in client.iter_memories(limit=limit)]
+        assert contents == ["Memory 3.", "Memory 2.", "Memory 1.", "Memory 0."]
 
 
 def test_a_stream_goes_on_where_it_broke_off(client: Afterthought, proxy: BreakingProxy, token: str) -> None:

@@ -265,19 +265,6 @@ def test_settings_are_changed_and_taken_back(at: Window, client: Afterthought) -
     expect(page.get_by_role("region", name="Tables, the largest first")).to_contain_text("energy_ledger")
 
 
-def test_it_fits_a_phone_and_an_apps_token_sees_none_of_it(
-    phone: Window, browser: Browser, system: System, client: Afterthought
-) -> None:
-    for view in ("now", "jobs", "dead", "memory", "settings", "doctor"):
-        page = phone.open(f"/operations?view={view}")
-        expect(page.get_by_role("navigation", name="Views")).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view
-    with window(browser, system.url) as own:
-        own.log_in(client.issue_token().token or "")
-        page = own.open("/operations")
-        expect(page.get_by_text("Only the admin's token and a reader's open this page.")).to_be_visible()
-
-
 def test_a_reader_sees_everything_and_can_change_nothing(
     browser: Browser, system: System, client: Afterthought, read_token: str
 ) -> None:
