@@ -81,11 +81,6 @@ def _words(value: str | list[str]) -> list[str]:
     return [_filled(word) for word in ([value] if isinstance(value, str) else value)]
 
 
-def test_it_has_the_services_of_a_real_deployment() -> None:
-    assert {"loop", "worker", "redis", "postgres", "ollama", "prometheus", "grafana", "migrate"} <= SERVICES.keys()
-    assert SERVICES["ollama"]["profiles"] == ["ollama"]
-
-
 def test_every_key_is_one_that_compose_knows() -> None:
     assert {key for key in COMPOSE if not key.startswith("x-")} <= _TOP_KEYS
     for name, service in SERVICES.items():
@@ -244,10 +239,6 @@ def test_our_own_image_has_the_version_of_the_release() -> None:
 def test_the_database_is_a_plain_postgresql_of_the_major_version_it_was_begun_with() -> None:
     # What was written by 17 does not start on another; pgvector is not used (decision 28).
     assert re.match(r"\$\{POSTGRES_IMAGE:-postgres:17\.", SERVICES["postgres"]["image"])
-
-
-def test_the_worker_can_be_scaled() -> None:
-    assert not {"container_name", "ports", "hostname"} & SERVICES["worker"].keys()
 
 
 def test_what_is_published_is_published_on_this_machine_only() -> None:

@@ -95,22 +95,6 @@ def say(api: Api, path: str, user: str | None, *said: str) -> str:
     return whole
 
 
-def test_memories_are_listed_of_one_user_or_of_all_with_whose_they_are(api: Api) -> None:
-    path = api.install()
-    api.remember(path, "Ann likes tea.", userId="ann")
-    api.remember(path, "Bob likes coffee.", userId="bob")
-    api.remember(path, "The shop is open on Sundays.")
-    every = api.ask("GET", f"{path}/memories")["memories"]
-    assert [(one["userId"], one["content"]) for one in every] == [
-        (None, "The shop is open on Sundays."), ("bob", "Bob likes coffee."), ("ann", "Ann likes tea."),
-    ]  # fmt: skip
-    [anns] = api.ask("GET", f"{path}/memories?userId=ann")["memories"]
-    assert anns["content"] == "Ann likes tea."
-    assert api.ask("GET", f"{path}/memories?userId=carl")["memories"] == []
-    changes = api.ask("GET", f"{path}/memories/changes?userId=bob")["changes"]
-    assert [change["after"] for change in changes] == ["Bob likes coffee."]
-
-
 def test_a_listing_of_all_memories_goes_on_where_a_page_ended(api: Api) -> None:
     path = api.install()
     for user in ("ann", "bob", "carl"):

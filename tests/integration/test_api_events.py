@@ -455,43 +455,23 @@ def test_what_is_placed_is_counted_and_what_is_open_is_shown(small_town: Town) -
     assert "\nafterthought_streams_open 1.0" in text and "\nafterthought_unplaced_event_seconds 7.0" in text
 
 
-class Refusing:
-    def __init__(self) -> None:
-        self.calls = 0
-        self._over = threading.Event()
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port = int(self._socket.getsockname()[1])
-        self._thread = threading.Thread(target=self._serve)
-        self._thread.start()
+def test_an_outage_of_redis_is_logged_once_however_long_it_lasts() -> None:
+    calls = list[object]()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
 
-    def _serve(self) -> None:
-        while True:
-            caller, _ = self._socket.accept()
-            caller.close()
-            if self._over.is_set():
-                return
-            self.calls += 1
+        def hang_up() -> None:
+            while len(calls) < 6:
+                caller, _ = listener.accept()
+                caller.close()
+                calls.append(caller)
 
-    def close(self) -> None:
-        self._over.set()
-        socket.create_connection(("127.0.0.1", self.port)).close()
-        self._thread.join()
-        self._socket.close()
-
-
-@pytest.fixture
-def refusing() -> Iterator[Refusing]:
-    server = Refusing()
-    yield server
-    server.close()
-
-
-def test_an_outage_of_redis_is_logged_once_however_long_it_lasts(refusing: Refusing) -> None:
-    client = redis.Redis(port=refusing.port, retry=Retry(NoBackoff(), 0), socket_timeout=5)
-    with structlog.testing.capture_logs() as lines:
-        notices = Notices(client, lambda _: None, pause_seconds=0.01)
-        notices.start()
-        wait_until(lambda: refusing.calls > 5, 60, "several tries")
-        notices.stop(5)
-    client.close()
-    assert [line["event"] for line in lines] == ["notices_lost"]
+        refusing = threading.Thread(target=hang_up)
+        refusing.start()
+        client = redis.Redis(port=listener.getsockname()[1], retry=Retry(NoBackoff(), 0), socket_timeout=5)
+        with structlog.testing.capture_logs() as lines:
+            notices = Notices(client, lambda _: None, pause_seconds=0.01)
+            notices.start()
+            refusing.join(60)
+            notices.stop(5)
+        client.close()
+    assert len(calls) == 6 and [line["event"] for line in lines] == ["notices_lost"]

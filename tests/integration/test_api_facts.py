@@ -302,17 +302,6 @@ def test_a_full_user_leaves_all_places_and_pins_to_another(sqlite_api: Api) -> N
     assert totals == [122, 120]
 
 
-def test_facts_and_their_history_are_listed_of_one_user_or_of_all(sqlite_api: Api) -> None:
-    api, path = sqlite_api, sqlite_api.install()
-    write_of(api, path, None, "Likes tea")
-    write_of(api, path, "ann", "Likes jazz")
-    assert listed_sorted(api, path) == ["Likes jazz", "Likes tea"]
-    assert listed_sorted(api, path, userId="ann") == ["Likes jazz"]
-    assert [one["userId"] for one in api.ask("GET", f"{path}/facts/changes")["changes"]] == ["ann", None]
-    mine = api.ask("GET", f"{path}/facts/changes", params={"userId": "ann"})["changes"]
-    assert [one["after"] for one in mine] == ["Likes jazz"]
-
-
 def test_the_dry_run_reckons_for_each_user(sqlite_api: Api) -> None:
     api, path = sqlite_api, sqlite_api.install()
     write_of(api, path, "ann", "Likes jazz")

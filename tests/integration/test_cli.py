@@ -127,15 +127,6 @@ def test_the_doctor_says_so_where_it_can_tell_of_the_shell_alone(
     assert why in _found(answer, "service")[0]
 
 
-def test_the_doctor_finds_a_database_well_in_a_process_of_its_own(database_url: str, tmp_path: Path) -> None:
-    env = {**os.environ, "DATABASE_URL": database_url, "PYTHONPATH": str(CHECKOUT)}
-    done = subprocess.run(
-        [sys.executable, "-m", "loop.cli", "doctor", "--json"], env=env, cwd=tmp_path, capture_output=True, text=True
-    )
-    health = {one["what"]: one["health"] for one in json.loads(done.stdout)["findings"]}
-    assert (health["database"], health["schema"], health["size"]) == ("ok", "ok", "ok")
-
-
 def test_the_version_is_that_of_the_release(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version").out == f"afterthought {release()}\n"
 
@@ -206,13 +197,6 @@ def test_what_apps_wrote_cannot_command_the_terminal(terminal: Terminal) -> None
     out = terminal.run("memories", "list", "chat").out
     assert "[red]Likes" in out
     assert "\x1b" not in out
-
-
-def test_an_answer_for_machines_stands_alone_on_standard_output(terminal: Terminal) -> None:
-    ran = terminal.run("apps", "show", "nope", "--json", status=1)
-    assert ran.out == ""
-    assert "nope" in ran.err
-    assert "Traceback" not in ran.err
 
 
 @pytest.mark.parametrize(

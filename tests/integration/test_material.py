@@ -177,7 +177,7 @@ KEPT: list[tuple[str | tuple[str, ...], str]] = [
     ("I live in Halle and I am allergic to kiwi.", "I live in Halle and I am allergic to kiwi"),
     ("My boss is Ingrid.", "Boss is Ingrid"),
     ("Skip the disclaimers.", "Skip the disclaimers"),
-    ("Correct: I am allergic to nuts, not to eggs.", "I am allergic to nuts, not to eggs"),
+    ("Correct: I am allergic to nuts, not to eggs.", "Correct: I am allergic to nuts, not to eggs"),
 ]
 NOBODYS: list[str | tuple[str, ...]] = [
     # Labels that only sound so.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 from shared.base.settings import Settings
 from shared.broker import make_celery
 from shared.contracts.jobs import JobKind, task_name
-from shared.llm.providers import embedder_name
 from tests.support.ollama_server import OllamaServer
 from tests.support.services import EmbeddedRedis, System, start_system
 from tests.support.waiting import wait_until
@@ -119,27 +117,6 @@ def test_apps_that_speak_celery_end_conversations_and_bad_messages_become_dead_l
     reasons = " ".join(job["reason"] for job in service.ask("GET", "/jobs", params={"state": "dead"})["jobs"])
     assert all(words in reasons for words in ("a field that is not known", "no conversation unknown", "appId"))
     assert "surprise" not in reasons and "text" not in reasons, "a dead letter repeats nothing of the message"
-
-
-def test_after_a_restart_of_everything_memories_are_the_same_in_the_same_order(
-    start: Any, own_redis: EmbeddedRedis
-) -> None:
-    service = start()
-    service.ask("POST", "/apps", json={"appId": "a", "name": "A"})
-    for i in range(3):
-        service.converse("a", f"c{i}", f"I bought boat number {i + 3} in Bergen.")
-        service.wait_for("a", "done")
-    before = service.ask("GET", "/apps/a/memories")
-    [embedding] = set(re.findall(r"worker_process_started .*embedding=(\S+)", service.system.workers[0].log))
-    assert embedding == embedder_name(None), "its log says by what it embeds"
-    for process in service.system.processes:
-        assert process.stop() in (0, -15)
-    own_redis.stop()
-    own_redis.start()
-    for process in service.system.processes:
-        process.start()
-    service.system.wait_ready()
-    assert service.ask("GET", "/apps/a/memories") == before
 
 
 def test_an_idle_service_makes_no_call_logs_no_error_and_writes_nothing(start: Any, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,14 +18,6 @@ from tests.support.services import System
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> \u202eאבג\u202c 👩‍🚀 "
-
-
-@pytest.fixture
-def database(system: System) -> Iterator[Database]:
-    """The database, for answers that no model is there to think out."""
-    opened = Database(system.database_url, pool_size=1)
-    yield opened
-    opened.dispose()
 
 
 def _fill(client: Afterthought, user: str = "ada") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -21,14 +20,6 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"> \u202eאבג\u202c 👩‍🚀 "
-
-
-@pytest.fixture
-def database(system: System) -> Iterator[Database]:
-    """The database, for what no outside can bring about."""
-    opened = Database(system.database_url, pool_size=1)
-    yield opened
-    opened.dispose()
 
 
 def _wait_for_state(client: Afterthought, job_id: str, *states: str) -> None:
