@@ -22,12 +22,49 @@ from shared.base.errors import Configuration
 
 pytestmark = pytest.mark.integration
 
+_OWNER = """
+import sys, time
+from pathlib import Path
+from loop.embedded_redis import EmbeddedRedis
+server = EmbeddedRedis(Path(sys.argv[1]))
+server.start()
+print(server.pid, flush=True)
+sys.stdin.read()
+"""
+
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
     server = EmbeddedRedis(tmp_path / "redis")
     yield server
     server.stop()
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has started the server in the same directory."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _OWNER, str(tmp_path / "redis")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        yield process
+        process.kill()
+
+
+def _pid_of_its_server(owner: subprocess.Popen[str]) -> int:
+    assert owner.stdout is not None
+    return int(owner.stdout.readline())
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text() if sys.platform == "linux" else True
 
 
 def test_it_is_the_binary_of_the_package_even_with_a_redis_server_on_the_path(
@@ -89,6 +126,13 @@ def test_a_directory_with_quotes_spaces_and_accents_is_fine(tmp_path: Path) -> N
     server.start()
     assert server.alive
     server.stop()
+
+
+def test_a_second_owner_of_the_directory_is_refused(server: EmbeddedRedis, owner: subprocess.Popen[str]) -> None:
+    pid = _pid_of_its_server(owner)
+    with pytest.raises(Configuration, match="AFTERTHOUGHT_HOME"):
+        server.start()
+    assert _runs(pid), "the refused owner must not touch the server of the first"
 
 
 @pytest.mark.parametrize("deaf", [False, True], ids=["answering", "not answering"])
