@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import make_url
 
 from tests.support.postgres import PostgresServer
-from tests.support.services import EmbeddedRedis, System, start_redis, start_system
+from tests.support.services import EmbeddedRedis, System, start_command, start_redis, start_system
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
@@ -95,12 +95,9 @@ def _backup_postgres(server: PostgresServer, url: str, system: System, folder: P
 
 def _afterthought(system: System, *arguments: str, status: int = 0, **settings: str) -> str:
     """Run a command with the settings of the system, as an operator does, and return what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", "loop.cli", *arguments],
-        env={**system.loop.env, **settings}, cwd=system.home, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    command = start_command(system.home, {**system.loop.env, **settings}, *arguments)
+    assert command.popen is not None and command.popen.wait(120) == status, command.log
+    return command.log
 
 
 def _plain(url: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 import os
 import secrets
 import shutil
@@ -32,6 +33,7 @@ __all__ = [
     "System",
     "free_port",
     "pool_children",
+    "start_command",
     "start_redis",
     "start_system",
     "wait_until",
@@ -107,6 +109,17 @@ class ServiceProcess:
         if self.popen is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.popen.pid, number)
+
+
+_numbers = itertools.count()
+
+
+def start_command(directory: Path, env: Mapping[str, str], *arguments: str) -> ServiceProcess:
+    """Start a command of ``afterthought``, as an operator does, with a log of its own."""
+    name = f"command-{next(_numbers)}"
+    command = ServiceProcess(name, (sys.executable, "-m", "loop.cli", *arguments), env, directory)
+    command.start()
+    return command
 
 
 @dataclass
