@@ -69,7 +69,7 @@ def test_no_setting_is_without_effect() -> None:
         if not line.startswith(tuple(definitions))
     ]
     code = "\n".join(lines)
-    read = set(re.findall(r"(?:settings|self|tuning|\))\.(\w+)", code))
+    read = {name for of in ("settings", "self", "tuning", r"\)") for name in re.findall(rf"{of}\.(\w+)", code)}
     read |= {name for line in lines if "_setting = " in line for name in re.findall(r"\"(\w+)\"", line)}
     assert Settings.model_fields.keys() - read == set()
 

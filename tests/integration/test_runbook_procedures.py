@@ -116,7 +116,7 @@ def test_what_was_backed_up_while_it_ran_is_served_after_a_restore_on_an_empty_m
     url = f"sqlite:///{old / 'home' / 'afterthought.db'}" if server is None else server.new_database(migrated=False)
     (old / "home").mkdir(parents=True, mode=0o700)
     # What was under way in the backup is taken up again when its lease is over.
-    soon = {"AFTERTHOUGHT_LEASE_SECONDS": "5"}
+    soon = {"AFTERTHOUGHT_LEASE_SECONDS": "5", "AFTERTHOUGHT_HEARTBEAT_SECONDS": "2"}
     with start_system(old, url, own_redis.url, env=soon) as system, system.client() as client:
         diary = _Diary(system, client)
         diary.ask("POST", "/apps", {"appId": "diary", "name": "Diary"})
