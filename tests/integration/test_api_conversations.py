@@ -76,6 +76,13 @@ def test_conversations_are_listed_newest_first_and_by_user_and_state(api: Api) -
     assert listed(cursor=first["cursor"]) == ["c0"]
 
 
+def test_a_snoozed_conversation_is_hidden_until_it_is_due(api: Api) -> None:
+    conversation = api.converse(api.install(), "c1", "Hello.")
+    assert api.ask("POST", f"{conversation}/snooze", json={"minutes": 1440})["state"] == "snoozed"
+    api.clock.advance(1440 * 60 + 1)
+    assert api.ask("GET", conversation)["state"] == "open"
+
+
 def test_a_conversation_ends_by_itself_after_the_silence_it_was_opened_with(api: Api) -> None:
     conversations = f"{api.install()}/conversations"
     for name, more in (("c1", {"endAfterMinutes": 30}), ("c2", {}), ("c3", {"endAfterMinutes": 30})):
