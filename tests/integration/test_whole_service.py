@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from shared.base.settings import Settings
 from shared.broker import make_celery
 from shared.contracts.jobs import JobKind, task_name
+from shared.llm.providers import embedder_name
 from tests.support.ollama_server import OllamaServer
 from tests.support.services import EmbeddedRedis, System, start_system
 from tests.support.waiting import wait_until
@@ -114,6 +116,8 @@ def test_apps_that_speak_celery_end_conversations_and_bad_messages_become_dead_l
     wait_until(lambda: len(service.ask("GET", "/jobs", params={"state": "dead"})["jobs"]) == 3, 60, "dead letters")
     wait_until(lambda: service.contents("a"), 60, "the memory")
     assert len(service.contents("a")) == 1
+    [embedding] = set(re.findall(r"worker_process_started .*embedding=(\S+)", service.system.workers[0].log))
+    assert embedding == embedder_name(None), "its log says by what it embeds"
     reasons = " ".join(job["reason"] for job in service.ask("GET", "/jobs", params={"state": "dead"})["jobs"])
     assert all(words in reasons for words in ("a field that is not known", "no conversation unknown", "appId"))
     assert "surprise" not in reasons and "text" not in reasons, "a dead letter repeats nothing of the message"
