@@ -45,7 +45,7 @@ class Agent:
     """An agent of one app that connects as one user after the other, in one of the ways there are."""
 
     def __init__(self, system: System, admin: httpx.Client, app_id: str, way: str) -> None:
-        self.app_id, self._way, self.system, self.url = app_id, way, system, system.url
+        self.app_id, self.way, self.system, self.url = app_id, way, system, system.url
         self.headers: dict[str, str] = {}
         admin.post("/apps", json={"appId": app_id, "name": app_id}).raise_for_status()
         self.token: str = admin.post(f"/apps/{app_id}/tokens", json={"label": "agent"}).json()["token"]
@@ -70,8 +70,8 @@ class Agent:
 
     @asynccontextmanager
     async def connect(self, user: str | None) -> AsyncIterator[Client]:
-        mode: Any = "legacy" if self._way.endswith("2025") else "auto"
-        if self._way == "stdio":
+        mode: Any = "legacy" if self.way.endswith("2025") else "auto"
+        if self.way == "stdio":
             async with Client(stdio_client(self.command(user)), mode=mode) as client:
                 yield client
             return
@@ -187,6 +187,8 @@ def test_a_prompt_begins_a_conversation_with_what_is_known(agent: Agent) -> None
     indirect=["agent"],
 )
 def test_no_tool_reaches_another_user(agent: Agent, other: str | None) -> None:
+    # Only the way of who tries matters, and a program is slow to start.
+    way, agent.way = agent.way, "http"
     conversation = _converse(agent, "ada", "My safe opens with the code CANARY-4711.", "I will not repeat it.")
     fact = agent.call("ada", "remember", statement="Ada's spare key, CANARY-4712, lies with Kim.")
     memory = agent.call("ada", "list_memories")[0]
@@ -210,7 +212,9 @@ def test_no_tool_reaches_another_user(agent: Agent, other: str | None) -> None:
         assert all(answer.is_error for answer in asked[5:])
         return repr([asked, read, prompt])
 
+    agent.way = way
     assert "CANARY" not in agent.talk(other, everything)
+    agent.way = "http"
     assert agent.call("ada", "list_memories") == [memory]
     assert fact["id"] in [one["id"] for one in agent.call("ada", "list_facts")]
 
