@@ -173,14 +173,11 @@ def test_what_is_exported_can_be_imported_elsewhere(terminal: Terminal, tmp_path
     assert sorted(terminal.api.contents("/apps/copy")) == ["Has a cat.", "Likes tea."]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{", "[]", '{"app": 3}', '{"app": {"appId": "x"}, "a": NaN}', '{"app": {"appId": "x"}, "a": 1e400}'],
-    ids=["not-json", "not-an-object", "no-app", "not-a-number", "infinite"],
-)
-def test_a_file_that_is_no_export_is_refused(terminal: Terminal, tmp_path: Path, text: str) -> None:
-    (tmp_path / "x.json").write_text(text)
-    assert "x.json" in terminal.run("import", "afterthought", str(tmp_path / "x.json"), status=1).err
+def test_a_file_that_is_no_export_is_refused(terminal: Terminal, tmp_path: Path) -> None:
+    app = '"app": {"appId": "x"}'
+    for text in ("{", "[]", '{"app": 3}', f'{{{app}, "a": NaN}}', f'{{{app}, "a": 1e400}}'):
+        (tmp_path / "x.json").write_text(text)
+        assert "x.json" in terminal.run("import", "afterthought", str(tmp_path / "x.json"), status=1).err, text
 
 
 def test_a_long_listing_is_followed_page_by_page(terminal: Terminal) -> None:
