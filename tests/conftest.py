@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from loop.embedded_redis import EmbeddedRedis
 from shared.db.schema import migrate
@@ -24,6 +25,13 @@ from tests.support.statements import share_compiled_statements
 from tests.support.waiting import wait_until
 
 share_compiled_statements()
+# By default each error that is logged is told with all that its frames hold, which takes many seconds.
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 _BY_DATABASE = ("database_url", "empty_database_url", "api_url")
