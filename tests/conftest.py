@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from loop.embedded_redis import EmbeddedRedis
 from shared.db.schema import migrate
@@ -24,6 +25,13 @@ from tests.support.statements import share_compiled_statements
 from tests.support.waiting import wait_until
 
 share_compiled_statements()
+# By default each error that is logged is told with all that its frames hold, which takes many seconds.
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 _BY_DATABASE = ("database_url", "empty_database_url", "api_url")
@@ -31,7 +39,6 @@ _BY_DATABASE = ("database_url", "empty_database_url", "api_url")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--long``."""
     parser.addoption("--long", action="store_true", help="also run the tests marked long")
 
 
@@ -172,13 +179,11 @@ def new_postgres_url(postgres_server: PostgresServer) -> Iterator[Callable[..., 
 
 @pytest.fixture
 def postgres_url(new_postgres_url: Callable[..., str]) -> str:
-    """A fresh PostgreSQL database with our tables."""
     return new_postgres_url()
 
 
 @pytest.fixture(scope="session")
 def sqlite_template() -> Iterator[Path]:
-    """A migrated SQLite file that tests copy."""
     directory = Path(tempfile.mkdtemp(prefix="at-sqlite-"))
     path = directory / "template.db"
     migrate(f"sqlite:///{path}")
@@ -188,7 +193,6 @@ def sqlite_template() -> Iterator[Path]:
 
 @pytest.fixture
 def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
-    """A fresh SQLite database with our tables."""
     for part in sqlite_template.parent.iterdir():
         shutil.copy(part, tmp_path / part.name.replace("template", "afterthought"))
     return f"sqlite:///{tmp_path / 'afterthought.db'}"

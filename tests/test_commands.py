@@ -16,7 +16,6 @@ _NEEDED = ("bash", "cat", "cksum", "dirname", "env", "find", "flock", "grep", "m
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with nothing but the scripts and what they read."""
     (tmp_path / "ops").mkdir()
     for name in ("ops/up", "ops/test", "ops/bootstrap.sh", "constraints.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)

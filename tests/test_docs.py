@@ -69,9 +69,9 @@ def test_no_setting_is_without_effect() -> None:
         if not line.startswith(tuple(definitions))
     ]
     code = "\n".join(lines)
-    read = r"(settings|self|tuning|\))\.{0}\b|_setting = .*\"{0}\""
-    idle = [name for name in Settings.model_fields if not re.search(read.format(name), code)]
-    assert idle == []
+    read = {name for of in ("settings", "self", "tuning", r"\)") for name in re.findall(rf"{of}\.(\w+)", code)}
+    read |= {name for line in lines if "_setting = " in line for name in re.findall(r"\"(\w+)\"", line)}
+    assert Settings.model_fields.keys() - read == set()
 
 
 def test_the_example_environment_in_force_is_the_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

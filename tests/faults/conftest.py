@@ -19,7 +19,6 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 @pytest.fixture
 def whole(fleet: Fleet) -> Iterator[None]:
-    """Leave the fleet whole for the next test."""
     yield
     fleet.points.disarm()
     fleet.make_whole()

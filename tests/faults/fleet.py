@@ -93,8 +93,6 @@ class Fleet:
         return [f"{j.job_id} {j.state} {j.attempts} {j.reason}" for j in jobs]
 
     def settle(self, app_id: str | None = None, timeout: float = 90) -> None:
-        """Wait until no job is unfinished."""
-
         def settled() -> bool:
             self.revive()
             return not self.open_jobs(app_id)
@@ -129,13 +127,11 @@ class Fleet:
         wait_until(serves, 60, "everything to serve again")
 
     def lose_redis(self) -> None:
-        """Kill Redis and start it again with nothing in it."""
         self.redis.kill()
         shutil.rmtree(self.redis.data_directory, ignore_errors=True)
         self.redis.start()
 
     def states(self, app_id: str) -> dict[str, str]:
-        """Return the state of the job of each conversation's memory."""
         wanted = JobFilter(app_id=app_id, kind=JobKind.CREATE_MEMORY)
         with self.database.read() as session:
             return {str(j.conversation_id): j.state for j in list_jobs(session, wanted, 200)}
@@ -145,7 +141,6 @@ class Fleet:
             return [memory.content for memory in list_memories(session, app_id, None, 1000)]
 
     def wait_until_gone(self, canary: str) -> None:
-        """Wait until a word stands nowhere."""
         found: list[str] = []
 
         def is_gone() -> bool:
@@ -164,7 +159,6 @@ class Fleet:
 
 @contextlib.contextmanager
 def launch(folder: Path, database_url: str) -> Iterator[Fleet]:
-    """Run a fleet with fault points until the block ends."""
     redis = start_redis(folder / "redis")
     points = Faultpoints(folder / "points")
     env = {**QUICK, VARIABLE: str(points.directory)}

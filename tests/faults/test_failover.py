@@ -64,7 +64,6 @@ class Load:
 
 
 def messages_of(client: httpx.Client, writer: int) -> set[str]:
-    """Return the ids of all messages of a writer's conversation."""
     path, found, cursor = f"/apps/chat/conversations/c{writer}/messages", set[str](), None
     while True:
         page = client.get(path, params={"limit": 200} | ({"cursor": cursor} if cursor else {})).json()

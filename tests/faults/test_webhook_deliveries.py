@@ -114,7 +114,6 @@ def test_eight_webhooks_are_told_everything_in_order_while_the_ninth_hangs(fleet
 
 
 def failed_there(fleet: Fleet, webhook: str) -> dict[str, str] | None:
-    """Return a webhook once something failed there."""
     found: dict[str, str] = fleet.ask("GET", webhook)
     return found if found["failures"] else None
 
@@ -136,7 +135,6 @@ def test_a_stream_goes_on_where_it_broke_off_when_the_loop_is_killed(fleet: Flee
 
 
 def told(fleet: Fleet, app_id: str, after: int, count: int) -> list[dict[str, int]]:
-    """Return the events after a position once there are so many."""
     events = fleet.ask("GET", f"/apps/{app_id}/events", params={"after": after})["events"]
     return list(events) if len(events) >= count else []
 

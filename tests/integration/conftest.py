@@ -10,8 +10,8 @@ import pytest
 
 from shared.base.settings import Settings, environment_names
 from tests.conftest import DATABASES
-from tests.support.api import ADMIN, Api, open_api
-from tests.support.command_line import Busy, Terminal, served
+from tests.support.api import Api, open_api
+from tests.support.command_line import Terminal, typing_at
 from tests.support.model_server import ModelServer
 from tests.support.providers import SERVERS
 from tests.support.sessions import Sessions, open_sessions
@@ -25,7 +25,6 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def server(provider: str) -> Iterator[ModelServer]:
-    """The model's server."""
     with SERVERS[provider]() as running:
         yield running
 
@@ -37,16 +36,15 @@ def api_url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
-    """The interface over a fresh database."""
-    with open_api(api_url, tmp_path / "home") as opened:
+def api(api_url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Api]:
+    with open_api(api_url, tmp_path / "home", **getattr(request.module, "SETTINGS", {})) as opened:
         yield opened
 
 
 @pytest.fixture
-def sqlite_api(sqlite_url: str, tmp_path: Path) -> Iterator[Api]:
+def sqlite_api(sqlite_url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Api]:
     """The interface over SQLite, for what does not touch the database."""
-    with open_api(sqlite_url, tmp_path / "home") as opened:
+    with open_api(sqlite_url, tmp_path / "home", **getattr(request.module, "SETTINGS", {})) as opened:
         yield opened
 
 
@@ -58,17 +56,16 @@ def sessions(api: Api, api_url: str, tmp_path: Path) -> Iterator[Sessions]:
 
 
 @pytest.fixture
-def terminal(
-    sqlite_api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Iterator[Terminal]:
-    """A user of the interface with the admin's token, and an app."""
-    for name in chain.from_iterable(map(environment_names, Settings.model_fields)):
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in chain(("AFTERTHOUGHT_URL", "AFTERTHOUGHT_TOKEN"), *map(environment_names, Settings.model_fields)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AFTERTHOUGHT_HOME", str(tmp_path / "cli-home"))
     monkeypatch.chdir(tmp_path)
-    busy = Busy(sqlite_api.client.app)
-    with served(busy) as url:
-        monkeypatch.setenv("AFTERTHOUGHT_URL", url)
-        monkeypatch.setenv("AFTERTHOUGHT_TOKEN", ADMIN)
-        sqlite_api.install()
-        yield Terminal(sqlite_api, url, busy, capsys)
+
+
+@pytest.fixture
+def terminal(
+    sqlite_api: Api, bare_environment: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Terminal]:
+    with typing_at(sqlite_api, monkeypatch, capsys) as opened:
+        yield opened

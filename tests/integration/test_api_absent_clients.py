@@ -42,7 +42,6 @@ def _begin(address: tuple[str, int], path: str, kind: str) -> socket.socket:
 
 
 def _all_of(client: socket.socket) -> bytes:
-    """Return what is sent until the connection ends."""
     parts = []
     while part := client.recv(65536):
         parts.append(part)

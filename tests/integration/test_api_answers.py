@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from datetime import timedelta
 
 import pytest
@@ -31,13 +29,9 @@ def texts(api: Api, conversation: str) -> list[str]:
     return [one["content"] for one in api.ask("GET", f"{conversation}/messages")["messages"]]
 
 
-def test_a_new_app_is_answered_by_the_loop_without_approval(api: Api) -> None:
-    api.install()
-    app = api.ask("GET", "/apps/chat")
-    assert (app["answeredBy"], app["approveAnswers"], app["weight"]) == ("loop", False, 1)
-
-
 def test_an_app_is_installed_with_its_ways(api: Api) -> None:
+    plain = api.ask("POST", "/apps", json={"appId": "plain", "name": "Plain"})
+    assert (plain["answeredBy"], plain["approveAnswers"], plain["weight"]) == ("loop", False, 1)
     wanted = {"appId": "chat", "name": "Chat", "answeredBy": "app", "approveAnswers": True, "weight": 7}
     made = api.ask("POST", "/apps", 201, json=wanted)
     assert (made["answeredBy"], made["approveAnswers"], made["weight"]) == ("app", True, 7)
@@ -56,12 +50,6 @@ def test_the_apps_are_found_of_which_answers_wait_for_approval(api: Api) -> None
     assert (app["appId"], app["holds"]["pendingAnswers"]) == ("chat", 1)
     api.ask("POST", f"{path}/answers/{answer}/approve")
     assert api.ask("GET", "/apps", params=waiting)["apps"] == []
-
-
-def test_ways_that_do_not_exist_are_refused(api: Api) -> None:
-    path = api.install()
-    for wrong in ({"weight": 0}, {"weight": 101}, {"weight": 1.5}, {"answeredBy": "nobody"}, {"approveAnswers": "yes"}):
-        api.refused(422, "PATCH", path, json=wrong)
 
 
 def test_a_conversation_says_since_when_it_waits_and_the_list_can_be_narrowed_to_those(api: Api) -> None:
@@ -142,13 +130,6 @@ def test_a_draft_is_listed_shown_and_sent_once(api: Api) -> None:
     assert api.loop.metrics.answers.labels("sent")._value.get() == 1
 
 
-def test_an_answer_can_be_sent_in_other_words(api: Api) -> None:
-    path = api.install()
-    conversation = api.converse(path, "c1", "Hello?")
-    api.ask("POST", f"{path}/answers/{draft(api)}/approve", json={"content": "Good morning."})
-    assert texts(api, conversation) == ["Hello?", "Good morning."]
-
-
 def test_a_rejected_answer_is_gone_and_the_loop_thinks_again(api: Api) -> None:
     path = api.install()
     conversation = api.converse(path, "c1", "Hello?")
@@ -218,11 +199,6 @@ def test_what_waits_and_the_budgets_of_conversations_are_measured(api: Api) -> N
     standing = ("within", "depleted", "exceeded")
     counted = [metric_of(api, "afterthought_conversation_budgets", status=status) for status in standing]
     assert counted == [1, 1, 1]
-
-
-def test_the_loop_is_built_without_what_only_a_model_needs() -> None:
-    code = "import loop.api.app, sys; sys.exit('langchain_core' in sys.modules or 'ollama' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_an_approval_needs_the_app_to_be_installed(api: Api) -> None:

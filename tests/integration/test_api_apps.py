@@ -17,24 +17,6 @@ def test_an_app_is_installed_shown_and_listed(api: Api) -> None:
     assert api.ask("GET", "/apps") == {"apps": [made | {"holds": None}], "cursor": None}
 
 
-def test_installing_an_app_twice_is_a_conflict_that_names_it(api: Api) -> None:
-    api.install("chat")
-    error = api.refused(409, "POST", "/apps", json={"appId": "chat", "name": "Again"})
-    assert (error["code"], error["message"]) == ("already_installed", "App chat is already installed")
-
-
-def test_a_listing_is_walked_with_its_cursor_and_shows_each_app_once(api: Api) -> None:
-    names = [api.install(f"app{i}").removeprefix("/apps/") for i in range(5)]
-    seen, cursor = [], None
-    while True:
-        params = {"limit": 2} | ({"cursor": cursor} if cursor else {})
-        page = api.ask("GET", "/apps", params=params)
-        seen += [app["appId"] for app in page["apps"]]
-        if (cursor := page["cursor"]) is None:
-            break
-    assert seen == names
-
-
 def test_a_listing_counts_what_each_app_holds_where_that_is_asked_for(api: Api) -> None:
     path, other = api.install("chat"), api.install("diary")
     for user in ("ada", "bob"):
@@ -64,13 +46,6 @@ def test_a_budget_is_a_number_of_units_or_none(api: Api, field: str) -> None:
     for wrong in (-10, "invalid", "5", True, 1e300, [1]):
         error = api.refused(422, "PATCH", path, json={field: wrong})
         assert error["details"]["fields"][0]["field"] == field, wrong
-
-
-def test_an_app_cannot_lift_its_own_budget(sqlite_api: Api) -> None:
-    path = sqlite_api.install()
-    token = sqlite_api.token()
-    sqlite_api.refused(403, "PATCH", path, token=token, json={"hourlyBudget": None})
-    assert sqlite_api.send("PATCH", path, token=token, json={"name": "Mine"}).json()["name"] == "Mine"
 
 
 def test_uninstalling_keeps_memories_and_installing_again_finds_them(api: Api) -> None:
@@ -109,14 +84,6 @@ def test_a_token_is_shown_once_opens_its_app_and_can_be_revoked(api: Api) -> Non
     api.refused(404, "DELETE", f"{path}/tokens/unknown")
 
 
-def test_receipts_are_kept_and_listed_newest_first(api: Api) -> None:
-    path = api.install()
-    first = api.ask("DELETE", f"{path}/memories")["receipt"]
-    api.clock.advance(1)
-    second = api.ask("DELETE", f"{path}/data")["receipt"]
-    assert api.ask("GET", f"{path}/erasures")["erasures"] == [second, first]
-
-
 CANARY = "zyzzogeton"
 
 
@@ -126,22 +93,6 @@ def say(api: Api, path: str, user: str | None, *said: str) -> str:
     whole = f"{path}/conversations/{opened['conversationId']}"
     api.ask("POST", f"{whole}/messages", json={"messages": [{"role": "user", "content": one} for one in said]})
     return whole
-
-
-def test_memories_are_listed_of_one_user_or_of_all_with_whose_they_are(api: Api) -> None:
-    path = api.install()
-    api.remember(path, "Ann likes tea.", userId="ann")
-    api.remember(path, "Bob likes coffee.", userId="bob")
-    api.remember(path, "The shop is open on Sundays.")
-    every = api.ask("GET", f"{path}/memories")["memories"]
-    assert [(one["userId"], one["content"]) for one in every] == [
-        (None, "The shop is open on Sundays."), ("bob", "Bob likes coffee."), ("ann", "Ann likes tea."),
-    ]  # fmt: skip
-    [anns] = api.ask("GET", f"{path}/memories?userId=ann")["memories"]
-    assert anns["content"] == "Ann likes tea."
-    assert api.ask("GET", f"{path}/memories?userId=carl")["memories"] == []
-    changes = api.ask("GET", f"{path}/memories/changes?userId=bob")["changes"]
-    assert [change["after"] for change in changes] == ["Bob likes coffee."]
 
 
 def test_a_listing_of_all_memories_goes_on_where_a_page_ended(api: Api) -> None:
@@ -157,27 +108,6 @@ def test_a_listing_of_all_memories_goes_on_where_a_page_ended(api: Api) -> None:
     assert seen == [f"{user} {i}" for user in ("carl", "bob", "ann") for i in (3, 2, 1, 0)]
     for bad in ("nonsense", "bWVtb3JpZXN8MjAyNiAx"):
         assert "cursor" in api.refused(422, "GET", f"{path}/memories?cursor={bad}")["message"]
-
-
-@pytest.mark.parametrize("user", [".", "..", "a/../b", "./a", "a\nb", "\n", "a\x7f"])
-def test_a_user_whom_no_address_can_name_is_refused(sqlite_api: Api, user: str) -> None:
-    path = sqlite_api.install()
-    bodies = {"memories": {"content": "Likes tea."}, "facts": {"fact": "Likes tea."}, "context": {"message": "Hi."}}
-    for where, body in ({"conversations": {}} | bodies).items():
-        error = sqlite_api.refused(422, "POST", f"{path}/{where}", json=body | {"userId": user})
-        assert error["message"].startswith("userId: ")
-
-
-@pytest.mark.parametrize("user", ["a/b", "...", ".a", "a..b", "ann smith", "дядя", "?x=1", "#"])
-def test_a_user_of_any_other_name_is_erased_by_the_address_that_is_printed(sqlite_api: Api, user: str) -> None:
-    path = sqlite_api.install()
-    sqlite_api.remember(path, "Likes tea.", userId=user)
-    sqlite_api.remember(path, "Likes jazz.", userId="ann")
-    purged = sqlite_api.ask("DELETE", f"{path}/memories", params={"userId": user})
-    assert purged["deletedCount"] == 1
-    sqlite_api.remember(path, "Likes tea.", userId=user)
-    sqlite_api.ask("DELETE", f"{path}/users/{quote(user, safe='')}/data")
-    assert [one["userId"] for one in sqlite_api.ask("GET", f"{path}/memories")["memories"]] == ["ann"]
 
 
 def test_each_user_has_ten_places(api: Api) -> None:
@@ -213,7 +143,7 @@ def test_users_are_listed_with_how_much_there_is_of_them(api: Api) -> None:
     api.refused(404, "GET", "/apps/nowhere/users")
 
 
-@pytest.mark.parametrize("user", ["ann", "dana/of the sea", "ann@example.com", "a b?c#d%", "データ"])
+@pytest.mark.parametrize("user", ["ann", "a b?c#d%/データ"])
 def test_a_user_is_erased_with_a_receipt_and_the_others_stay(api: Api, user: str) -> None:
     path = api.install()
     for name, word in ((user, CANARY), ("bob", "quillwort")):
@@ -221,7 +151,7 @@ def test_a_user_is_erased_with_a_receipt_and_the_others_stay(api: Api, user: str
         api.remember(path, f"Keeps a {word}.", userId=name)
         api.ask("POST", f"{path}/facts", json={"fact": f"Keeps a {word}", "userId": name})
         api.ask("PUT", "/api/memory/consent", json={"appId": "chat", "userId": name, "consent": True})
-    erased = api.send("DELETE", str(api.client.base_url.join(f"{path}/users/{_quoted(user)}/data"))).json()
+    erased = api.send("DELETE", str(api.client.base_url.join(f"{path}/users/{quote(user, safe='')}/data"))).json()
     receipt = erased["receipt"]
     assert (receipt["scope"], receipt["userId"]) == ("user", user)
     left = {store: count for store, count in receipt["left"].items() if count}
@@ -231,23 +161,6 @@ def test_a_user_is_erased_with_a_receipt_and_the_others_stay(api: Api, user: str
     assert [one["userId"] for one in api.ask("GET", f"{path}/users")["users"]] == ["bob"]
     [kept] = api.ask("GET", f"{path}/erasures")["erasures"]
     assert kept["receiptId"] == receipt["receiptId"]
-
-
-def _quoted(user: str) -> str:
-    from urllib.parse import quote
-
-    return quote(user, safe="")
-
-
-def test_an_apps_token_erases_its_own_users_only(api: Api) -> None:
-    path, other = api.install(), api.install("other")
-    for app in (path, other):
-        api.remember(app, "Likes tea.", userId="ann")
-    token = api.token()
-    api.refused(403, "DELETE", f"{other}/users/ann/data", token=token)
-    api.refused(403, "GET", f"{other}/users", token=token)
-    api.ask("DELETE", f"{path}/users/ann/data", token=token)
-    assert api.contents(path) == [] and api.contents(other) == ["Likes tea."]
 
 
 def test_a_purge_of_one_users_memories_says_what_else_remembers_them(api: Api) -> None:
@@ -265,13 +178,6 @@ def test_a_purge_of_one_users_memories_says_what_else_remembers_them(api: Api) -
     assert api.contents(path) == ["Bob's."]
     whole = api.ask("DELETE", f"{path}/memories")["stillRemembered"]
     assert (whole["facts"], whole["messages"]) == (1, 3) and "/apps/chat/data" in whole["howToErase"]
-
-
-def test_an_app_says_whether_its_users_share_what_names_nobody(api: Api) -> None:
-    path = api.install()
-    assert api.ask("GET", path)["sharedMemory"] is False
-    assert api.ask("PATCH", path, json={"sharedMemory": True})["sharedMemory"] is True
-    assert api.ask("GET", path)["sharedMemory"] is True
 
 
 def test_an_export_of_one_user_can_be_taken_in_elsewhere(api: Api) -> None:

@@ -46,7 +46,6 @@ class Desk:
         return whole
 
     def told(self, user: str = "") -> str:
-        """Return the text of a user's facts and memories."""
         facts = self.api.ask("GET", f"{self.path}/facts", params={"userId": user})["facts"]
         memories = self.api.ask("GET", f"{self.path}/memories", params={"userId": user})["memories"]
         return "\n".join([*(one["fact"] for one in facts), "--", *(one["content"] for one in memories)])

@@ -25,7 +25,6 @@ _VERB_FIRST = re.compile(
 
 @pytest.fixture(scope="module")
 def described() -> dict[str, Any]:
-    """What is served as ``/openapi.json``."""
     return describe(default_settings())
 
 

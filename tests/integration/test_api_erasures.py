@@ -22,7 +22,6 @@ CANARY = "zyzzogeton-6417"
 
 
 def _fill(api: Api) -> str:
-    """Put the canary into every place that takes a text."""
     path = api.install()
     api.converse(path, "c1", f"I keep a {CANARY}.")
     api.remember_conversation("chat", "c1", f"Keeps a {CANARY}.")
@@ -175,11 +174,6 @@ def test_a_receipt_counts_words_of_the_app_that_wait_in_the_queues(
         assert receipt["left"]["queuedText"] == 0
         wait_until(lambda: not files_holding(CANARY, tmp_path), 30, "Redis' own file to be written anew")
         assert api.ask("DELETE", f"{path}/data")["receipt"]["left"]["queuedText"] == 0
-
-
-@pytest.mark.parametrize("rest", ["/memories", "/data", "/conversations/c1", ""], ids=str)
-def test_erasing_from_an_unknown_app_is_not_found(sqlite_api: Api, rest: str) -> None:
-    sqlite_api.refused(404, "DELETE", f"/apps/unknown{rest}")
 
 
 def test_an_erasure_that_a_reader_or_a_crash_cut_short_is_finished_later(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from loop.steps.settlement import SettleFacts
 from loop.steps.upkeep import FinishErasures
 from shared.apps.models import Erasure
@@ -28,7 +26,6 @@ def listed(api: Api, path: str, **query: object) -> list[str]:
 
 
 def hear(api: Api, path: str, conversation_id: str, statement: str, message_id: str = "m0") -> FactLearning:
-    """Learn a fact of a conversation as a worker would."""
     app_id = path.rpartition("/")[2]
     api.converse(path, conversation_id, statement)
     with api.loop.database.write() as session:
@@ -74,20 +71,6 @@ def test_what_is_said_in_a_conversation_and_by_hand_is_one_fact(api: Api) -> Non
     assert (again["id"], again["confidence"], again["byHand"]) == (by_hand, 0.85, True)
     hear(api, path, "c2", "Plays chess")
     assert api.ask("GET", f"{path}/facts/{by_hand}")["confidence"] == 1
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {}, {"fact": ""}, {"fact": "x" * 501}, {"fact": " \u200b "}, {"fact": 7}, {"fact": "x", "category": "other"},
-        {"fact": "x", "unknown": 1}, {"fact": "x", "userId": ""}, {"fact": "x", "pinned": "yes"},
-    ],
-    ids=["nothing", "empty", "too-long", "blank", "number", "category", "unknown-field", "no-user", "word-for-flag"],
-)  # fmt: skip
-def test_what_is_no_fact_is_refused(sqlite_api: Api, body: dict[str, object]) -> None:
-    path = sqlite_api.install()
-    sqlite_api.refused(422, "POST", f"{path}/facts", json=body)
-    assert listed(sqlite_api, path) == []
 
 
 def test_what_a_hand_writes_is_counted(sqlite_api: Api) -> None:
@@ -249,20 +232,6 @@ def test_many_facts_change_all_or_none(sqlite_api: Api) -> None:
     assert listed(api, path) == [] and listed(api, other) == ["Likes tea"]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"action": "move", "ids": [1]}, {"action": "delete", "ids": [1], "category": "project"},
-        {"action": "delete", "ids": []}, {"action": "delete", "ids": [1, 1]}, {"action": "burn", "ids": [1]},
-        {"action": "delete", "ids": list(range(1, 152))},
-    ],
-    ids=["move-nowhere", "delete-somewhere", "none", "twice", "unknown", "too-many"],
-)  # fmt: skip
-def test_a_bulk_change_that_makes_no_sense_is_refused(sqlite_api: Api, body: dict[str, object]) -> None:
-    path = sqlite_api.install()
-    sqlite_api.refused(422, "POST", f"{path}/facts/bulk", json=body)
-
-
 def test_the_dry_run_names_what_then_goes(sqlite_api: Api) -> None:
     api = sqlite_api
     path = api.install()
@@ -331,17 +300,6 @@ def test_a_full_user_leaves_all_places_and_pins_to_another(sqlite_api: Api) -> N
     assert listed_sorted(api, path, userId="bob") == ["Likes jazz", "Plays chess"]
     totals = [api.ask("GET", f"{path}/facts", params=q)["total"] for q in ({}, {"userId": "ann", "limit": 1})]
     assert totals == [122, 120]
-
-
-def test_facts_and_their_history_are_listed_of_one_user_or_of_all(sqlite_api: Api) -> None:
-    api, path = sqlite_api, sqlite_api.install()
-    write_of(api, path, None, "Likes tea")
-    write_of(api, path, "ann", "Likes jazz")
-    assert listed_sorted(api, path) == ["Likes jazz", "Likes tea"]
-    assert listed_sorted(api, path, userId="ann") == ["Likes jazz"]
-    assert [one["userId"] for one in api.ask("GET", f"{path}/facts/changes")["changes"]] == ["ann", None]
-    mine = api.ask("GET", f"{path}/facts/changes", params={"userId": "ann"})["changes"]
-    assert [one["after"] for one in mine] == ["Likes jazz"]
 
 
 def test_the_dry_run_reckons_for_each_user(sqlite_api: Api) -> None:

@@ -167,10 +167,59 @@ def test_a_message_that_is_not_right_is_refused_and_none_is_stored(sqlite_api: A
     assert sqlite_api.ask("GET", conversation)["messageCount"] == 0
 
 
-def test_a_snooze_is_1_to_1440_minutes(sqlite_api: Api) -> None:
-    conversation = sqlite_api.converse(sqlite_api.install(), "c1")
-    for minutes in (0, 1441, -1, "5", 1.5, None, True):
-        sqlite_api.refused(422, "POST", f"{conversation}/snooze", json={"minutes": minutes})
+WRONG: dict[str, list[Any]] = {
+    "POST /apps/chat/conversations/c1/snooze": [{"minutes": one} for one in (0, 1441, -1, "5", 1.5, None, True)],
+    "PATCH /apps/chat": [{"weight": 0}, {"weight": 101}, {"weight": 1.5}, {"answeredBy": "nobody"},
+                         {"approveAnswers": "yes"}],
+    "POST /apps/chat/facts": [
+        {}, {"fact": ""}, {"fact": "x" * 501}, {"fact": " \u200b "}, {"fact": 7}, {"fact": "x", "category": "other"},
+        {"fact": "x", "unknown": 1}, {"fact": "x", "userId": ""}, {"fact": "x", "pinned": "yes"}],
+    "POST /apps/chat/facts/bulk": [
+        {"action": "move", "ids": [1]}, {"action": "delete", "ids": [1], "category": "project"},
+        {"action": "delete", "ids": []}, {"action": "delete", "ids": [1, 1]}, {"action": "burn", "ids": [1]},
+        {"action": "delete", "ids": list(range(1, 152))}],
+    "PUT /apps/chat/profile?userId=ann": [
+        {"preferences": {"codingStyle": "x" * 501}}, {"preferences": {"preferredLanguages": ["x"] * 31}},
+        {"preferences": {"preferredLanguages": ["x" * 101]}}, {"freeformNotes": "x" * 10_001},
+        {"preferences": {"colour": "red"}}, {"notes": "x"}],
+    "POST /apps/chat/context": [{"contextWindow": one} for one in (0, -1, "8192", 10**9)],
+    "POST /apps/chat/search": [
+        {}, {"query": ""}, {"query": "x" * 4001}, *({"query": "x", "limit": one} for one in (0, 201, "ten")),
+        {"query": "x", "filters": {"roles": []}}, {"query": "x", "filters": {"kinds": ["song"]}},
+        {"query": "x", "filters": {"since": "2026-01-01T00:00:00"}}, {"query": "x", "filters": {"colour": "blue"}},
+        {"query": "x", "appId": "other"}],
+    "POST /api/memory/sessions/search?appId=chat": [
+        {}, {"limit": 3}, {"text": ""}, {"files": []}, {"text": "x", "limit": 0}, {"text": "x", "more": 1},
+        {"keepitWeight": {"min": 2}}, {"text": "x", "cursor": "nonsense"}, {"text": "x", "kinds": ["other"]}],
+    "POST /jobs/replay": [{"app_id": "chat"}, {"cursor": "nonsense"}],
+    **{f"GET /api/memory/metrics?hours={one}": [None] for one in ("0", "nan", "8761", "many")},
+    **{f"GET /apps/chat/compactions?days={one}": [None] for one in ("0", "366", "x")},
+    **{f"GET /apps/chat/events?{one}": [None] for one in (
+        "kinds=memory.made", "after=-1", "after=x", "wait=61", "wait=-1", "limit=0", "conversationId=a%0Ab")},
+}  # fmt: skip
+
+
+def test_what_a_noun_does_not_take_is_refused(sqlite_api: Api) -> None:
+    sqlite_api.converse(sqlite_api.install(), "c1")
+    for operation, bodies in WRONG.items():
+        for body in bodies:
+            answer = sqlite_api.send(*operation.split(), **({} if body is None else {"json": body}))
+            assert answer.status_code == 422 and error_in(answer), (operation, body, answer.text)
+    assert sqlite_api.ask("GET", "/apps/chat/facts")["facts"] == []
+
+
+def test_nothing_is_found_of_an_app_that_is_not_there(sqlite_api: Api) -> None:
+    paths = sqlite_api.client.get("/openapi.json").json()["paths"]
+    asked = [
+        (method.upper(), path) for path, item in paths.items() if path.startswith("/apps/{appId}") for method in item
+    ]
+    for method, path in asked:
+        for name, known in (_IDS | {"appId": "nobody", "factId": "1", "userId": "ann"}).items():
+            path = path.replace("{" + name + "}", known)
+        body = {"conversationId": "c1"} if path.endswith("/conversations") and method == "POST" else None
+        status = sqlite_api.send(method, path, json=body).status_code
+        # What asks for more than a body of nothing says so first.
+        assert status == 404 or (status == 422 and method not in ("GET", "DELETE")), (method, path, status)
 
 
 _LISTINGS = (
@@ -357,7 +406,6 @@ REFUSED = {
 
 
 def by_header(api: Api, header: str, given: str) -> tuple[int, str]:
-    """Ask in OpenAI's protocol of a model that is not there."""
     asked = {"model": "none", "messages": [{"role": "user", "content": "Hello."}]}
     headers: Any = {"X-App-Id": "chat", header: given.encode()}
     answer = api.send("POST", "/v1/chat/completions", json=asked, headers=headers)
@@ -392,7 +440,9 @@ def test_an_id_of_another_service_names_a_conversation_and_a_message_everywhere(
 @pytest.mark.parametrize(("given", "why"), REFUSED.values(), ids=REFUSED)
 def test_what_is_no_id_is_refused_in_words(api: Api, given: str, why: str) -> None:
     api.ask("POST", "/apps", json={"appId": "chat", "name": "Chat"})
-    for body, path in (({"conversationId": given}, "conversations"), ({"userId": given}, "conversations")):
+    for body, path in (({"conversationId": given}, "conversations"), ({"userId": given}, "conversations"),
+                       ({"userId": given, "content": "x"}, "memories"), ({"userId": given, "fact": "x"}, "facts"),
+                       ({"userId": given, "message": "x"}, "context")):  # fmt: skip
         assert why in api.refused(422, "POST", f"/apps/chat/{path}", json=body)["message"]
     said = {"role": "user", "content": "Hello.", "messageId": given}
     api.ask("POST", "/apps/chat/conversations", json={"conversationId": "c1"})

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import select
 
 from loop.api.writes import REPLAYED
-from loop.steps.upkeep import ForgetOld
 from shared.apps.models import IdempotencyKey
 from tests.support.api import Api
 
@@ -125,16 +124,6 @@ def test_simultaneous_requests_for_the_same_thing_without_a_key_give_one_and_con
 
     with ThreadPoolExecutor(4) as pool:
         assert sorted(pool.map(send, range(6))) == [201, 409, 409, 409, 409, 409]
-
-
-def test_a_key_is_forgotten_after_its_time(sqlite_api: Api) -> None:
-    path = sqlite_api.install()
-    sqlite_api.ask("POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."})
-    sqlite_api.clock.advance(25 * 3600)
-    loop = sqlite_api.loop
-    ForgetOld(loop.database, loop.clock, loop.settings, loop.metrics).run()
-    again = sqlite_api.send("POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."})
-    assert REPLAYED not in again.headers
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +9,10 @@ import pytest
 from shared.llm.providers import NGRAMS
 from shared.memories.compaction import NEW, Action, Decision
 from tests.integration.test_api_search import DEBUG, say, user, work_off
-from tests.support.api import Api, open_api
+from tests.support.api import Api
 from tests.support.house import House
+
+SETTINGS = {"embedding": NGRAMS}
 
 
 def test_a_memory_written_by_hand_is_cleaned_and_shown(api: Api) -> None:
@@ -127,14 +127,6 @@ def test_memories_of_one_instant_keep_one_order(api: Api) -> None:
     assert [memory["id"] for memory in listed["memories"]] == ids[::-1] and listed["cap"] == 10
 
 
-def test_reading_memories_spends_nothing(sqlite_api: Api) -> None:
-    path = sqlite_api.install()
-    sqlite_api.remember(path, "Likes tea.")
-    sqlite_api.ask("GET", f"{path}/memories")
-    sqlite_api.ask("POST", f"{path}/context")
-    assert sqlite_api.ask("GET", f"{path}/energy")["total"] == 0
-
-
 def test_a_write_by_hand_is_counted(sqlite_api: Api) -> None:
     path = sqlite_api.install()
     sqlite_api.remember(path, *(f"Memory {i}." for i in range(11)))
@@ -188,25 +180,11 @@ def test_room_is_counted_by_day_and_by_what_went(api: Api) -> None:
     house.database.dispose()
 
 
-def test_compactions_of_no_sensible_time_or_app_are_refused(sqlite_api: Api) -> None:
-    path = sqlite_api.install()
-    for days in ("0", "366", "x"):
-        sqlite_api.refused(422, "GET", f"{path}/compactions", params={"days": days})
-    sqlite_api.refused(404, "GET", "/apps/nobody/compactions")
-
-
 SECRET = "Quillon lives in the lighthouse at Skomvaer."
 ASKED = "Where does Quillon live, in the lighthouse?"
 
 
-@pytest.fixture
-def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
-    with open_api(api_url, tmp_path / "home", embedding=NGRAMS) as opened:
-        yield opened
-
-
 def answers_about(api: Api, path: str, **whose: str) -> dict[str, str]:
-    """Return what each door says to a question asked elsewhere."""
     body = {"message": ASKED, **whose}
     search = {"query": ASKED, "limit": 50, **whose}
     doors: dict[str, Any] = {

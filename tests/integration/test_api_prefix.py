@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from itertools import pairwise, takewhile
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,9 @@ import pytest
 from shared.context.render import RECALLED
 from shared.llm.providers import NGRAMS
 from tests.integration.test_api_search import say, user, work_off
-from tests.support.api import Api, open_api
+from tests.support.api import Api
+
+SETTINGS = {"embedding": NGRAMS}
 
 PERSONA: dict[str, Any] = {"role": "system", "content": "You are a boatbuilder of few words."}
 QUESTIONS = (
@@ -23,18 +23,6 @@ QUESTIONS = (
     "Tell me about field 17 and field 31.",
     "How do generics work in TypeScript? " * 30,
 )
-
-
-@pytest.fixture
-def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
-    with open_api(api_url, tmp_path / "home", embedding=NGRAMS) as opened:
-        yield opened
-
-
-@pytest.fixture
-def sqlite_api(sqlite_url: str, tmp_path: Path) -> Iterator[Api]:
-    with open_api(sqlite_url, tmp_path / "home", embedding=NGRAMS) as opened:
-        yield opened
 
 
 def helper(content: str) -> dict[str, Any]:
@@ -58,7 +46,6 @@ def context(api: Api, path: str, **wanted: Any) -> Any:
 
 
 def prefix(first: Any, second: Any) -> list[Any]:
-    """Return the messages that two contexts begin with alike."""
     pairs = zip(first["messages"], second["messages"], strict=False)
     return [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.support.api import Api
 
 CANARY = "quokka-canary"
@@ -105,23 +103,6 @@ def test_an_apps_token_speaks_for_its_own_users_only(sqlite_api: Api) -> None:
     api.refused(403, "PUT", CONSENT, token=token, content=doubled, headers=headers)
     api.refused(403, "PUT", CONSENT, token=token, content=b"appId=chat", headers={"content-type": "text/plain"})
     assert api.ask("GET", CONSENT, params={"appId": "other"})["consent"] is False
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param({"preferences": {"codingStyle": "x" * 501}}, id="a long line"),
-        pytest.param({"preferences": {"preferredLanguages": ["x"] * 31}}, id="a long list"),
-        pytest.param({"preferences": {"preferredLanguages": ["x" * 101]}}, id="a long entry"),
-        pytest.param({"freeformNotes": "x" * 10_001}, id="long notes"),
-        pytest.param({"preferences": {"colour": "red"}}, id="an unknown field"),
-        pytest.param({"notes": "x"}, id="an unknown part"),
-    ],
-)
-def test_a_profile_is_bounded(sqlite_api: Api, body: dict[str, object]) -> None:
-    path = sqlite_api.install()
-    consent(sqlite_api, True)
-    sqlite_api.refused(422, "PUT", f"{path}/profile", params={"userId": "ann"}, json=body)
 
 
 def test_the_audit_is_read_page_by_page_and_quotes_nothing(sqlite_api: Api) -> None:

@@ -75,7 +75,6 @@ def zipped(parts: Members, odd: Iterable[str] = ()) -> bytes:
 
 
 def signed(parts: Members) -> bytes:
-    """Return an archive with checksums made anew."""
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in parts.items() if name != CHECKSUMS}
     return zipped(parts | {CHECKSUMS: json.dumps(sums).encode()})
 

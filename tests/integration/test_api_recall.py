@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import update
 
-from shared.apps.models import App
 from shared.base.choices import Category
 from shared.context.render import RECALLED
 from shared.llm.providers import NGRAMS
 from shared.memories.models import Memory, Origin
 from tests.integration.test_api_search import DEBUG, say, user, work_off
-from tests.support.api import Api, open_api
+from tests.support.api import Api
+
+SETTINGS = {"embedding": NGRAMS}
 
 
 def test_a_context_holds_the_memories_and_then_what_was_said(api: Api) -> None:
@@ -95,34 +94,10 @@ def test_figures_of_a_provider_are_taken_from_the_request_and_from_what_is_store
         sqlite_api.refused(422, "POST", f"{conversation}/messages", json=body["messages"][0])
 
 
-def test_a_window_of_nothing_is_refused(sqlite_api: Api) -> None:
-    path = sqlite_api.install()
-    for window in (0, -1, "8192", 10**9):
-        sqlite_api.refused(422, "POST", f"{path}/context", json={"contextWindow": window})
-
-
-def test_the_context_of_an_app_or_a_conversation_that_is_not_there_is_not_found(sqlite_api: Api) -> None:
-    sqlite_api.refused(404, "POST", "/apps/nobody/context")
-    path = sqlite_api.install()
-    sqlite_api.refused(404, "POST", f"{path}/context", json={"conversationId": "none", "messages": []})
-
-
 SYSTEM = "You are AcmeBot. Secret internal policy: never reveal discount code ZX-9981 when a router needs a reset."
 TOOL = "router reset lookup: TOOLSECRET 42"
 SECRETS = ("ZX-9981", "AcmeBot", "TOOLSECRET")
 ASKED = "My router needs a reset again, what did we do?"
-
-
-@pytest.fixture
-def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
-    with open_api(api_url, tmp_path / "home", embedding=NGRAMS) as opened:
-        yield opened
-
-
-@pytest.fixture
-def sqlite_api(sqlite_url: str, tmp_path: Path) -> Iterator[Api]:
-    with open_api(sqlite_url, tmp_path / "home", embedding=NGRAMS) as opened:
-        yield opened
 
 
 def helper(content: str) -> dict[str, object]:
@@ -138,13 +113,7 @@ def search(api: Api, path: str, query: str, **more: object) -> list[Any]:
     return answer
 
 
-def share(api: Api, app_id: str = "chat", *, shared: bool = True) -> None:
-    with api.loop.database.write() as session:
-        session.execute(update(App).where(App.app_id == app_id).values(shared_memory=shared))
-
-
 def give(api: Api, memory_id: int, user_id: str) -> None:
-    """Make a memory written by hand that of a user."""
     with api.loop.database.write() as session:
         for table in (Memory, Origin):
             session.execute(update(table).where(table.memory_id == memory_id).values(user_id=user_id))
@@ -215,7 +184,8 @@ DOCTOR = "What did my doctor say that I have?"
 @pytest.mark.parametrize("shared", [False, True], ids=["apart", "what is nobody's shared"])
 def test_a_user_is_handed_what_is_theirs_alone(api: Api, shared: bool) -> None:
     path = ann_and_ben(api)
-    share(api, shared=shared)
+    assert api.ask("GET", path)["sharedMemory"] is False
+    assert api.ask("PATCH", path, json={"sharedMemory": shared})["sharedMemory"] is shared
     say(api, path, "new", user("Hello."), userId="ann")
     mine = {"diabetes", "hay fever"} if shared else {"diabetes"}
     for more in ({"userId": "ann"}, {"conversationId": "new"}, {"conversationId": "new", "userId": "ann"}):

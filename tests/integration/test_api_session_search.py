@@ -15,7 +15,7 @@ from shared.sessions.models import RecordedSession, SessionPassage, SessionWord
 from shared.sessions.search.index import index_session
 from tests.support.compressing import long_talk
 from tests.support.recordings import Transcript
-from tests.support.sessions import MEMORY, PROJECT, Sessions
+from tests.support.sessions import PROJECT, Sessions
 
 pytestmark = pytest.mark.both_databases
 OTHER = "-home-me-boats"
@@ -133,16 +133,6 @@ def test_pages_follow_each_other_without_a_gap(sessions: Sessions) -> None:
             pages, cursor = [*pages, ids(page["results"])], page["cursor"]
         assert [len(page) for page in pages] == [2, 2, 1]
         assert sorted(one for page in pages for one in page) == [f"s{number}" for number in range(5)]
-
-
-def test_a_search_without_a_condition_or_with_a_wrong_one_is_refused(sessions: Sessions) -> None:
-    for body in ({}, {"limit": 3}, {"text": ""}, {"files": []}, {"text": "x", "limit": 0}, {"text": "x", "more": 1},
-                 {"keepitWeight": {"min": 2}}, {"text": "x", "cursor": "nonsense"},
-                 {"text": "x", "kinds": ["other"]}):  # fmt: skip
-        sessions.refused(422, "POST", "/sessions/search", body)
-    without = sessions.api.refused(422, "POST", f"{MEMORY}/sessions/search", json={"text": "x"})
-    assert without["code"] == "app_missing"
-    sessions.refused(404, "POST", "/sessions/search", {"text": "x"}, appId="nobody")
 
 
 def test_a_session_is_found_from_a_project_it_is_linked_to_until_it_is_unlinked(sessions: Sessions) -> None:

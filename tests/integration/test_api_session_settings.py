@@ -66,7 +66,6 @@ def kept(version: dict[str, Any]) -> list[str]:
 
 
 def survivors(sessions: Sessions, session_id: str = "s1") -> list[float]:
-    """Return the weights that the preview says survive ``UNIFORM``."""
     body = {"sessionId": session_id, "compressionRatio": 10, "aggressiveness": "moderate", "sessionDistance": 5}
     seen = sessions.ask("POST", "/decay/preview", body=body)["markers"]
     return [one["weight"] for one in seen if one["survives"]]

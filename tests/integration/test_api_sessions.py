@@ -144,15 +144,17 @@ def test_every_operation_about_sessions_is_tried_with_another_apps_token(sqlite_
     assert every - tried == {one.replace("{session}", "s1") for one in OTHERS}
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/projects/..%2f..%2fetc/sessions/s1", "/projects/p/sessions/..%2fx", "/projects/.hidden/sessions/s1",
+LEADING_OUT = (
+    "/projects/..%2f..%2fetc/sessions/s1", "/projects/p/sessions/..%2fx", "/projects/.hidden/sessions/s1",
      "/projects/p/sessions/%2e%2e", "/projects/p/sessions/-x", "/projects/p/sessions/a%00", "/projects/p/sessions/é",
-     f"/projects/{'p' * 201}/sessions/s1", f"/projects/p/sessions/{'s' * 201}"],
+     f"/projects/{'p' * 201}/sessions/s1", f"/projects/p/sessions/{'s' * 201}",
 )  # fmt: skip
-def test_no_id_leads_out_of_the_store(sessions: Sessions, path: str) -> None:
-    answer = sessions.api.send("POST", f"{MEMORY}{path}", params={"appId": "chat"}, content=TEXT, headers=NDJSON)
-    assert answer.status_code in {400, 404, 405, 422}
+
+
+def test_no_id_leads_out_of_the_store(sessions: Sessions) -> None:
+    for path in LEADING_OUT:
+        answer = sessions.api.send("POST", f"{MEMORY}{path}", params={"appId": "chat"}, content=TEXT, headers=NDJSON)
+        assert answer.status_code in {400, 404, 405, 422}, path
     assert sessions.files() == []
 
 
@@ -184,7 +186,6 @@ def test_a_marked_part_is_shown_with_what_stands_around_it(sessions: Sessions) -
 
 @pytest.fixture
 def narrow(sqlite_url: str, tmp_path: Path) -> Iterator[Sessions]:
-    """An interface that takes little."""
     limits = {"sessions_max_mb": 1, "sessions_cache_mb": 1, "sessions_max_lines": 1000}
     with (
         open_api(sqlite_url, tmp_path / "home", **limits) as opened,
@@ -314,7 +315,6 @@ def test_marked_parts_and_sessions_are_listed_page_by_page_and_by_what_is_asked_
 
 
 def pages(sessions: Sessions, path: str, name: str, **params: Any) -> list[Any]:
-    """Return everything of a list that is read page by page."""
     found, cursor = [], {}
     for _ in range(40):
         page = sessions.get(path, **params, **cursor)

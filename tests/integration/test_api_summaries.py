@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from loop.steps.upkeep import BATCH, ForgetOld
+from loop.steps.upkeep import ForgetOld
 from shared.apps.queries import lock_app
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.conversations.summarising import move_on
@@ -116,13 +116,3 @@ def test_figures_are_kept_for_as_many_days_as_are_tuned_for_all_apps(api: Api) -
     assert left() == 5
     api.ask("PATCH", "/api/memory/settings", json={"metricsDays": 7})
     assert left() == 2
-
-
-def test_many_old_figures_go_in_one_run(sqlite_api: Api) -> None:
-    sqlite_api.install()
-    retrieved(sqlite_api, [40.0] * (BATCH + 10))
-    assert not ForgetOld(
-        sqlite_api.loop.database, sqlite_api.clock, sqlite_api.loop.settings, sqlite_api.loop.metrics
-    ).run()
-    with sqlite_api.loop.database.read() as session:
-        assert session.query(Retrieval).count() == 0

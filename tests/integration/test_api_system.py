@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -199,16 +198,6 @@ def test_dead_letters_from_before_a_purge_stay_dead(api: Api, graves: dict[str, 
     assert (answer["replayed"], answer["refused"], answer["left"]) == (0, 2, 0)
 
 
-def test_dead_letters_are_the_admins_to_replay(api: Api, graves: dict[str, str]) -> None:
-    token = api.token("chat")
-    for wanted in ({"appId": "chat"}, {"appId": "email"}, {}):
-        answer = api.send("POST", "/jobs/replay", token=token, json=wanted)
-        assert answer.status_code == 403
-    api.refused(422, "POST", "/jobs/replay", json={"app_id": "chat"})
-    api.refused(422, "POST", "/jobs/replay", json={"cursor": "nonsense"})
-    assert _alive(api, graves) == set()
-
-
 def test_liveness_asks_nothing_of_anything(sqlite_api: Api) -> None:
     answer = sqlite_api.client.get("/health/live")
     assert (answer.status_code, answer.json()) == (200, {"status": "live"})
@@ -320,9 +309,6 @@ _READING = {
 
 def test_the_description_is_complete_enough_to_generate_a_client(sqlite_api: Api) -> None:
     schema = sqlite_api.client.get("/openapi.json").json()
-    operations = [one for item in schema["paths"].values() for one in item.values()]
-    assert len({one["operationId"] for one in operations}) == len(operations)
-    assert all(one.get("summary") and one.get("tags") and one.get("description") for one in operations)
     assert schema["security"] == [{"bearer": []}]
     parts = schema["components"]["schemas"]
     assert "HTTPValidationError" not in parts
@@ -341,9 +327,3 @@ def test_ending_a_conversation_wakes_the_ticker(sqlite_api: Api) -> None:
     assert not news.is_set()
     _job(sqlite_api)
     assert news.is_set()
-
-
-def test_times_are_written_in_utc(sqlite_api: Api) -> None:
-    sqlite_api.clock.at += timedelta(microseconds=5)
-    sqlite_api.install()
-    assert sqlite_api.ask("GET", "/apps/chat")["createdAt"] == "2026-03-01T12:00:00.000005Z"

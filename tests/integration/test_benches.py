@@ -152,22 +152,6 @@ def test_the_remembering_bench_holds_and_judges_at_a_service_of_its_own(tmp_path
 
 
 @long
-@pytest.mark.skipif(remembering.missing(corpora.DEFAULT_DATA) is not None, reason="the labelled chats are not here")
-def test_the_remembering_bench_tells_what_a_model_of_a_server_on_this_machine_read_and_wrote(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = remembering.labelled(corpora.DEFAULT_DATA)[:1]
-    with OpenAiServer() as server:
-        monkeypatch.setenv("AFTERTHOUGHT_OPENAI_BASE_URL", f"{server.url}/v1")
-        with remembering.asked("openai:tiny") as way:
-            cost = remembering.at_a_service(tmp_path, first, way, "ngrams")["cost"]["a conversation"]
-        assert cost["calls"] == len(server.chats) > 0
-        assert way.prompts is not None and cost["tokens_read"] == way.prompts.read > 0
-    assert cost["tokens_written"] > 0 and cost["energy_units"] > 0
-    assert cost["tokens_read_anew"] is None, "a server that tells nothing of its cache"
-
-
-@long
 def test_the_thinking_bench_tells_what_a_model_made_of_each_situation_with_tools_and_without(tmp_path: Path) -> None:
     with OpenAiServer(models=("large",)) as server:
         chat = make_tool_chat("openai:large", served_at(server.url))
@@ -221,6 +205,22 @@ def idling_fields(folder: Path) -> dict[str, Any]:
             lambda folder: starting.measure(folder, 1)["later"], {"live", "ready", "worker"}, id="starting", marks=long,
         ),
         pytest.param(
+            lambda folder: prefixing.measure(folder, exchanges=4)["two"],
+            {"promised_tokens", "shared_prefix_tokens", "prompt_tokens"}, id="prefixing", marks=long,
+        ),
+        pytest.param(
+            lambda folder: truncating.measure(folder, messages=6, sentences=60)["truncated"],
+            {"without_chunking"}, id="truncating", marks=long,
+        ),
+        pytest.param(
+            lambda folder: weighing.weigh([weighing.made_up()], NgramEmbedder(), folder, steps=2),
+            {"ndcg@5", "shipped", "best"}, id="weighing", marks=long,
+        ),
+        pytest.param(
+            lambda folder: nearest.measure(folder, vectors=3_000, queries=5)["in_memory"], {"recall_at_40"},
+            id="nearest", marks=long,
+        ),
+        pytest.param(
             lambda folder: embedding.measure(folder, messages=400)["service"],
             {"messages", "embedded_a_second"}, id="embedding", marks=[long, no_corpora, needs_model],
         ),
@@ -246,10 +246,6 @@ def test_the_bench_beside_copy_writes_all_that_the_product_wrote(new_postgres_ur
             counts = [session.scalar(sa.text(f"SELECT count(*) FROM {one}")) for one in (table, f"copied_{table}")]
             assert counts[0] == counts[1] == 400, table
     database.dispose()
-
-
-def test_the_bench_of_the_nearest_finds_most_of_them_by_their_signs(tmp_path: Path) -> None:
-    assert nearest.measure(tmp_path, vectors=3_000, queries=5)["in_memory"]["recall_at_40"] > 0.9
 
 
 @long
@@ -286,28 +282,3 @@ def test_compression_keeps_more_of_what_was_said_than_a_cut_and_puts_nothing_in_
         assert found["tokens"]["after"] <= 1.2 * found["tokens"]["before"] / ratio
     ours = figures["made_up"][f"{ratio}:1"]["compressed"]
     assert min(ours["rejections"], ours["answers"]) >= least, ours
-
-
-def test_each_choice_of_weights_is_measured_and_only_their_sum_is_fixed(tmp_path: Path) -> None:
-    figures = weighing.weigh([weighing.made_up()], NgramEmbedder(), tmp_path, steps=2)
-    by_weights = figures["ndcg@5"]["made_up"]
-    assert len(by_weights) == 7 and figures["shipped"] in by_weights
-    assert len(set(by_weights.values())) > 1, "the weights have no effect"
-    assert by_weights["0.00 0.00 1.00"] < by_weights[figures["best"]["made_up"]]
-
-
-@long
-def test_chunking_keeps_answers_that_a_cut_would_have_lost(tmp_path: Path) -> None:
-    figures = truncating.measure(tmp_path, messages=6, sentences=60)
-    assert figures["truncated"]["with_chunking"] <= 0.5 * figures["truncated"]["without_chunking"]
-    assert figures["truncated"]["without_chunking"] > 0
-
-
-@long
-def test_a_prompt_begins_with_more_of_the_one_before_in_two_places_than_in_one(tmp_path: Path) -> None:
-    figures = prefixing.measure(tmp_path, exchanges=4)
-    one, two = figures["one"], figures["two"]
-    assert 0 == one["promised_tokens"] < one["shared_prefix_tokens"] < two["promised_tokens"]
-    assert two["promised_tokens"] <= two["shared_prefix_tokens"] < two["prompt_tokens"]
-    if isinstance(figures["engine"], dict):
-        assert figures["engine"]["two"]["read_anew"] < 0.7 * figures["engine"]["one"]["read_anew"]

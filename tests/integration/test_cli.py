@@ -10,8 +10,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import timedelta
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +21,11 @@ from loop.cli.apps import leave_if_incomplete
 from loop.cli.table import Invocation
 from loop.embedded_redis import free_port
 from shared.base.installation import release
-from shared.base.settings import Settings, environment_names
-from shared.contracts.jobs import JobKind, WorkClass
-from shared.jobs.dispatch import dead_letter, defer
-from shared.jobs.models import Deferral, JobState
+from shared.contracts.jobs import JobKind
+from shared.jobs.dispatch import dead_letter
+from shared.jobs.models import JobState
 from shared.jobs.queries import JobFilter, list_jobs
-from shared.jobs.tenant_queues import Throttle, throttle_app
-from tests.support.api import ADMIN, Api, open_api
+from tests.support.api import ADMIN, open_api
 from tests.support.command_line import Busy, Terminal, run, served
 from tests.support.ollama_server import OllamaServer
 
@@ -37,35 +33,7 @@ HEAVY = ("langchain_core", "celery", "fastapi", "sqlalchemy", "httpx", "pydantic
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No settings but an empty home."""
-    for name in chain(("AFTERTHOUGHT_URL", "AFTERTHOUGHT_TOKEN"), *map(environment_names, Settings.model_fields)):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AFTERTHOUGHT_HOME", str(tmp_path / "cli-home"))
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def terminal(
-    sqlite_api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Terminal]:
-    """A user of the interface, with the admin's token."""
-    busy = Busy(sqlite_api.client.app)
-    with served(busy) as url:
-        monkeypatch.setenv("AFTERTHOUGHT_URL", url)
-        monkeypatch.setenv("AFTERTHOUGHT_TOKEN", ADMIN)
-        yield Terminal(sqlite_api, url, busy, capsys)
-
-
-def test_a_token_is_issued_used_and_revoked(terminal: Terminal) -> None:
-    terminal.run("apps", "install", "chat")
-    token = terminal.run("apps", "token", "chat", "--label", "ci").out.strip()
-    assert terminal.json("memories", "list", "chat", "--token", token) == []
-    token_id = terminal.json("apps", "tokens", "chat")[0]["tokenId"]
-    terminal.run("apps", "revoke", "chat", token_id)
-    refused = terminal.run("memories", "list", "chat", "--token", token, status=1)
-    assert "--token" in refused.err
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 def test_dead_jobs_are_counted_asked_about_and_replayed_together(
@@ -159,39 +127,8 @@ def test_the_doctor_says_so_where_it_can_tell_of_the_shell_alone(
     assert why in _found(answer, "service")[0]
 
 
-def test_the_doctor_finds_a_database_well_in_a_process_of_its_own(database_url: str, tmp_path: Path) -> None:
-    env = {**os.environ, "DATABASE_URL": database_url, "PYTHONPATH": str(CHECKOUT)}
-    done = subprocess.run(
-        [sys.executable, "-m", "loop.cli", "doctor", "--json"], env=env, cwd=tmp_path, capture_output=True, text=True
-    )
-    health = {one["what"]: one["health"] for one in json.loads(done.stdout)["findings"]}
-    assert (health["database"], health["schema"], health["size"]) == ("ok", "ok", "ok")
-
-
 def test_the_version_is_that_of_the_release(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version").out == f"afterthought {release()}\n"
-
-
-def test_an_app_at_its_budget_is_told_until_when_it_waits(terminal: Terminal) -> None:
-    api = terminal.api
-    job = api.ask("POST", api.converse(api.install(), "c1", "Hello.") + "/end")["jobs"][0]["jobId"]
-    now = api.clock.now()
-    with api.loop.database.write() as session:
-        throttle_app(session, "chat", WorkClass.THOUGHT, Throttle(now + timedelta(hours=1), "budget"), now)
-        defer(session, Deferral.BUDGET, "budget", now, app_id="chat")
-    for command in (("jobs", "show", job), ("energy", "--app", "chat")):
-        assert "2026-03-01 13:00:00" in terminal.run(*command).out
-
-
-@pytest.mark.parametrize("everything", [(), ("--everything",)], ids=["memories", "everything"])
-def test_a_purge_prints_its_receipt_and_says_what_is_left(terminal: Terminal, everything: tuple[str, ...]) -> None:
-    path = terminal.api.install()
-    terminal.api.remember(path, "Likes tea.")
-    ran = terminal.run("purge", "chat", "--yes", *everything)
-    assert ["memories", "1", "0"] in ran.rows()
-    # Redis does not answer in this test, so whether it holds text cannot be known.
-    assert "queuedText" in ran.err
-    assert terminal.api.contents(path) == []
 
 
 @pytest.mark.parametrize(
@@ -236,14 +173,11 @@ def test_what_is_exported_can_be_imported_elsewhere(terminal: Terminal, tmp_path
     assert sorted(terminal.api.contents("/apps/copy")) == ["Has a cat.", "Likes tea."]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{", "[]", '{"app": 3}', '{"app": {"appId": "x"}, "a": NaN}', '{"app": {"appId": "x"}, "a": 1e400}'],
-    ids=["not-json", "not-an-object", "no-app", "not-a-number", "infinite"],
-)
-def test_a_file_that_is_no_export_is_refused(terminal: Terminal, tmp_path: Path, text: str) -> None:
-    (tmp_path / "x.json").write_text(text)
-    assert "x.json" in terminal.run("import", "afterthought", str(tmp_path / "x.json"), status=1).err
+def test_a_file_that_is_no_export_is_refused(terminal: Terminal, tmp_path: Path) -> None:
+    app = '"app": {"appId": "x"}'
+    for text in ("{", "[]", '{"app": 3}', f'{{{app}, "a": NaN}}', f'{{{app}, "a": 1e400}}'):
+        (tmp_path / "x.json").write_text(text)
+        assert "x.json" in terminal.run("import", "afterthought", str(tmp_path / "x.json"), status=1).err, text
 
 
 def test_a_long_listing_is_followed_page_by_page(terminal: Terminal) -> None:
@@ -262,37 +196,30 @@ def test_what_apps_wrote_cannot_command_the_terminal(terminal: Terminal) -> None
     assert "\x1b" not in out
 
 
-def test_an_answer_for_machines_stands_alone_on_standard_output(terminal: Terminal) -> None:
-    ran = terminal.run("apps", "show", "nope", "--json", status=1)
-    assert ran.out == ""
-    assert "nope" in ran.err
-    assert "Traceback" not in ran.err
+MISUSED: list[tuple[tuple[str, ...], int]] = [
+    (("bogus",), 2),
+    (("memories", "show", "chat", "x"), 2),
+    (("apps", "update", "chat"), 2),
+    (("apps", "update", "chat", "--hourly-budget", "much"), 2),
+    (("apps", "update", "chat", "--hourly-budget", "nan"), 2),
+    (("apps", "update", "chat", "--daily-budget", "-inf"), 2),
+    (("index", "figures", "--hours", "nan"), 2),
+    (("import", "mem0", "pyproject.toml", "--app", "chat", "--timeout", "nan"), 2),
+    (("tuning", "set", "--alpha", "inf"), 2),
+    (("apps", "show", "nope"), 1),
+    (("apps", "show", ""), 1),
+    (("apps", "show", ".."), 1),
+    (("purge", "", "--yes"), 1),
+    (("jobs", "list", "--state", "odd"), 1),
+    (("apps", "show", "a/b"), 1),
+    (("memories", "add", "chat", "\udcff"), 1),
+]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status"),
-    [
-        (("bogus",), 2),
-        (("memories", "show", "chat", "x"), 2),
-        (("apps", "update", "chat"), 2),
-        (("apps", "update", "chat", "--hourly-budget", "much"), 2),
-        (("apps", "update", "chat", "--hourly-budget", "nan"), 2),
-        (("apps", "update", "chat", "--daily-budget", "-inf"), 2),
-        (("index", "figures", "--hours", "nan"), 2),
-        (("import", "mem0", "pyproject.toml", "--app", "chat", "--timeout", "nan"), 2),
-        (("tuning", "set", "--alpha", "inf"), 2),
-        (("apps", "show", "nope"), 1),
-        (("apps", "show", ""), 1),
-        (("apps", "show", ".."), 1),
-        (("purge", "", "--yes"), 1),
-        (("jobs", "list", "--state", "odd"), 1),
-        (("apps", "show", "a/b"), 1),
-        (("memories", "add", "chat", "\udcff"), 1),
-    ],
-    ids=lambda value: " ".join(value).encode("ascii", "replace").decode() if isinstance(value, tuple) else None,
-)
-def test_failing_and_misusing_are_told_apart(terminal: Terminal, arguments: tuple[str, ...], status: int) -> None:
-    assert "Traceback" not in terminal.run(*arguments, status=status).err
+def test_failing_and_misusing_are_told_apart(terminal: Terminal) -> None:
+    for arguments, status in MISUSED:
+        ran = terminal.run(*arguments, status=status)
+        assert "Traceback" not in ran.err and not ran.out, arguments
 
 
 def test_without_a_service_it_says_how_to_start_one(

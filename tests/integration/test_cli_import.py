@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.api import ADMIN, Api, open_api
-from tests.support.command_line import Busy, Terminal, run, served
+from tests.support.api import open_api
+from tests.support.command_line import Terminal, run, typing_at
 from tests.support.services import EmbeddedRedis, start_system
 
 
@@ -32,20 +31,6 @@ def file(tmp_path: Path) -> Path:
 def write(file: Path, *values: Any) -> str:
     file.write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in values))
     return str(file)
-
-
-@pytest.fixture
-def terminal(api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Terminal]:
-    """A user of the interface, with the admin's token."""
-    yield from _terminal(api, monkeypatch, capsys)
-
-
-def _terminal(api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Terminal]:
-    busy = Busy(api.client.app)
-    with served(busy) as url:
-        monkeypatch.setenv("AFTERTHOUGHT_URL", url)
-        monkeypatch.setenv("AFTERTHOUGHT_TOKEN", ADMIN)
-        yield Terminal(api, url, busy, capsys)
 
 
 def messages(terminal: Terminal, conversation: str) -> list[dict[str, Any]]:
@@ -87,13 +72,6 @@ def test_messages_with_parts_and_calls_of_tools_are_kept_as_the_file_has_them(te
     assert kept == said
     shown = terminal.run("conversations", "show", "chat", "t1", "--messages").out
     assert "What is this?" in shown and "(image_url)" in shown and "(calls look({}))" in shown
-
-
-def test_messages_without_a_time_are_said_to_count_as_said_now(terminal: Terminal, file: Path) -> None:
-    dated = talk(2, "Bye.", "So long.", created_at="2026-03-01T10:00:00Z")
-    assert "count as said now" not in terminal.run("import", "chats", write(file, dated), "--app", "chat", "--yes").err
-    told = terminal.run("import", "chats", write(file, dated, talk(1)), "--app", "chat", "--yes").err
-    assert "2 messages have no time in the file" in told
 
 
 @pytest.mark.parametrize(
@@ -155,37 +133,34 @@ def test_an_id_that_stands_for_something_else_is_not_written_over(terminal: Term
     assert terminal.json("conversations", "show", "chat", "t1")["state"] == "open"
 
 
-def test_another_files_conversation_of_the_same_id_goes_into_one_of_its_own(terminal: Terminal, file: Path) -> None:
-    terminal.run("import", "chats", write(file, talk(1, "One.")), "--app", "chat", "--yes")
-    done = terminal.json("import", "chats", write(file, talk(1, "Another.")), "--app", "chat")
-    assert done["continued"] == ["t1.2"]
-    assert [one["content"] for one in messages(terminal, "t1.2")] == ["Another."]
-
-
 def test_nothing_is_kept_of_a_conversation_that_is_refused(
     sqlite_url: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with open_api(sqlite_url, tmp_path / "home", max_message_chars=1000) as api:
-        for terminal in _terminal(api, monkeypatch, capsys):
-            said = ["fine"] * 150 + ["x" * 2000]
-            done = terminal.json(
-                "import", "chats", write(file, talk(1, *said), talk(2)), "--app", "chat", "--yes", status=1
-            )
-            assert [one["where"] for one in done["badLines"]] == ["line 1"]
-            assert "1000" in done["badLines"][0]["reason"]
-            assert done["messages"]["imported"] == 2
-            assert [one["conversationId"] for one in terminal.json("conversations", "list", "chat")] == ["t2"]
+    with (
+        open_api(sqlite_url, tmp_path / "home", max_message_chars=1000) as api,
+        typing_at(api, monkeypatch, capsys) as terminal,
+    ):
+        said = ["fine"] * 150 + ["x" * 2000]
+        done = terminal.json(
+            "import", "chats", write(file, talk(1, *said), talk(2)), "--app", "chat", "--yes", status=1
+        )
+        assert [one["where"] for one in done["badLines"]] == ["line 1"]
+        assert "1000" in done["badLines"][0]["reason"]
+        assert done["messages"]["imported"] == 2
+        assert [one["conversationId"] for one in terminal.json("conversations", "list", "chat")] == ["t2"]
 
 
 def test_batches_shrink_until_the_service_takes_them(
     sqlite_url: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with open_api(sqlite_url, tmp_path / "home", max_body_bytes=10_000) as api:
-        for terminal in _terminal(api, monkeypatch, capsys):
-            said = [f"{n} " + "x" * 900 for n in range(90)]
-            done = terminal.json("import", "chats", write(file, talk(1, *said)), "--app", "chat", "--yes")
-            assert done["messages"]["imported"] == 90
-            assert [one["content"] for one in messages(terminal, "t1")] == said
+    with (
+        open_api(sqlite_url, tmp_path / "home", max_body_bytes=10_000) as api,
+        typing_at(api, monkeypatch, capsys) as terminal,
+    ):
+        said = [f"{n} " + "x" * 900 for n in range(90)]
+        done = terminal.json("import", "chats", write(file, talk(1, *said)), "--app", "chat", "--yes")
+        assert done["messages"]["imported"] == 90
+        assert [one["content"] for one in messages(terminal, "t1")] == said
 
 
 def test_a_busy_service_is_asked_again(terminal: Terminal, file: Path) -> None:
@@ -215,32 +190,17 @@ def test_what_becomes_one_conversation_can_be_chosen(terminal: Terminal, file: P
 
 @pytest.mark.integration
 def test_waiting_ends_when_every_conversation_was_thought_over_and_the_doctor_finds_all_well(
-    sqlite_url: str,
-    own_redis: EmbeddedRedis,
-    tmp_path: Path,
-    file: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    sqlite_url: str, own_redis: EmbeddedRedis, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:
+) -> None:  # fmt: skip
     said = ["I moved to Lisbon in May and adopted a cat named Miso.", "Lovely!"]
     with start_system(tmp_path / "system", sqlite_url, own_redis.url, 1) as system:
         for name, value in system.loop.env.items():
             if name.startswith(("AFTERTHOUGHT_", "REDIS_URL", "DATABASE_URL")):
                 monkeypatch.setenv(name, value)
         values = [talk(n, f"{said[0]} That was day {n}.", said[1]) for n in range(4)] + [talk(99, "Hello.", "Hi.")]
-        done = run(
-            capsys,
-            "import",
-            "chats",
-            write(file, *values),
-            "--app",
-            "chat",
-            "--yes",
-            "--wait",
-            "--timeout",
-            "60",
-            "--json",
-        ).json
+        command = ("import", "chats", write(file, *values), "--app", "chat", "--yes", "--wait", "--timeout", "60")
+        done = run(capsys, *command, "--json").json
         assert sum(done["jobs"].values()) == 2 * len(values)
         assert set(done["jobs"]) <= {"done", "nothing"}
         assert 1 <= len(run(capsys, "memories", "list", "chat", "--json").json) <= len(values)

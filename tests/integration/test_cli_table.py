@@ -33,8 +33,8 @@ ELSEWHERE = {
     "doctor": "test_cli_doctor",
     "import": "test_cli_import",
     "events follow": "test_api_webhooks",
-    "sessions confirm": "test_cli_sessions: what is learnt",
-    "sessions reject": "test_cli_sessions: what is learnt",
+    "sessions confirm": "test_cli_recorded: what is learnt",
+    "sessions reject": "test_cli_recorded: what is learnt",
 }
 """Programs, and what needs more than one call."""
 MORE = {
@@ -56,8 +56,6 @@ EMPTY = {"summaries list", "profile audit", "sessions learnt", "events list", "s
 
 
 class Seen:
-    """ASGI middleware that notes which operations were carried out."""
-
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self.operations: list[str] = []
@@ -84,7 +82,6 @@ class World:
     app: str = ""
 
     def words(self, command: Command) -> list[str]:
-        """Return a command with everything it needs."""
         self.app = f"app{next(self._numbers)}"
         self.path = self.api.install(self.app)
         self.shop = Shop(self.house, self.api.loop.store, self.folder, app_id=self.app)
@@ -101,7 +98,6 @@ class World:
         return words
 
     def value(self, name: str, command: str) -> str:
-        """Return the id of something new."""
         made: Callable[[], str] = {
             "app_id": lambda: f"{self.app}b" if command == "apps install" else self.app,
             "answer_id": self.answer, "conversation_id": self.conversation, "user_id": self.user,
@@ -206,7 +202,6 @@ class World:
         self.api.ask("PUT", "/api/memory/consent", json={"appId": self.app, "userId": "", "consent": True})
 
     def fill(self, command: Command, words: list[str]) -> None:
-        """Have something stand in a listing."""
         made = {
             "tokens": self.token, "memories": lambda: self.api.remember(self.path, "Likes tea."), "facts": self.fact,
             "users": self.user, "jobs": self.job, "conversations": self.conversation, "answers": self.answer,
@@ -226,7 +221,6 @@ class World:
 
 @pytest.fixture(scope="module")
 def service(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """One service for all commands."""
     folder = tmp_path_factory.mktemp("table")
     for part in sqlite_template.parent.iterdir():
         (folder / part.name).write_bytes(part.read_bytes())

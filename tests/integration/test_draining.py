@@ -33,7 +33,6 @@ PATIENCE = 30.0
 
 @contextlib.contextmanager
 def nobody_installs(database: Database) -> Iterator[None]:
-    """Keep the lock that installing an app waits for."""
     with database.write() as session:
         # The first statement takes the one place there is to write in SQLite.
         session.execute(text("SELECT 1" if database.is_sqlite else "LOCK TABLE apps IN SHARE ROW EXCLUSIVE MODE"))

@@ -17,7 +17,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from loop import embedded_redis
-from loop.embedded_redis import EmbeddedRedis, free_port, is_free
+from loop.embedded_redis import EmbeddedRedis
 from shared.base.errors import Configuration
 
 pytestmark = pytest.mark.integration
@@ -171,12 +171,3 @@ def test_without_a_binary_for_the_platform_it_says_what_to_set(
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     with pytest.raises(Configuration, match="REDIS_URL"):
         server.start()
-
-
-def test_a_free_port_is_free_until_somebody_listens() -> None:
-    port = free_port()
-    assert is_free("127.0.0.1", port)
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", port))
-        listener.listen()
-        assert not is_free("127.0.0.1", port)

@@ -59,7 +59,6 @@ class Traffic:
     ticks: itertools.count[int] = field(default_factory=itertools.count)
 
     def write(self, writer: int) -> None:
-        """Hold one conversation after the other."""
         chance = Random(writer)
         for number in itertools.count():
             if self.over.is_set():

@@ -249,7 +249,6 @@ def worker(api: Api, sqlite_url: str, tmp_path: Path) -> Iterator[WorkerServices
 
 
 def rewrite(api: Api, column: Any, row: Any, text: str) -> None:
-    """Let a text stand as an earlier release may have stored it."""
     with api.loop.database.write() as session:
         session.execute(update(row).where(column == HARMLESS_TEXT).values({column.key: text}))
 
@@ -341,7 +340,6 @@ WAYS: dict[str, Callable[[Api, str], Response]] = {
 
 
 def standing(api: Api) -> list[str]:
-    """Return every text of the app that stands."""
     listed = api.ask("GET", "/apps/chat/memories")["memories"]
     memories = [text for one in listed for text in (one["content"], *one["tags"])]
     facts = [one["fact"] for one in api.ask("GET", "/apps/chat/facts?limit=200")["facts"]]

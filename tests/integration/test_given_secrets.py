@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,10 +11,10 @@ import httpx
 import pytest
 
 from loop.embedded_redis import EmbeddedRedis, free_port
-from shared.base.process import tied_to_me
 from shared.base.settings import Settings, environment_name
 from shared.db.schema import migrate
 from tests.support.postgres import PostgresServer
+from tests.support.services import start_command
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
@@ -43,34 +40,21 @@ def _environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "PYTHONPATH": paths, "PYTHONUNBUFFERED": "1", "AFTERTHOUGHT_HOME": str(folder / "home"), **given}
 
 
-def _command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "loop.cli", *arguments]
-
-
 def _run(folder: Path, env: Mapping[str, str], *arguments: str) -> str:
-    done = subprocess.run(
-        _command(*arguments), env=env, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
-    )
-    return done.stdout.decode()
+    command = start_command(folder, env, *arguments)
+    assert command.popen is not None
+    command.popen.wait(120)
+    return command.log
 
 
 @contextmanager
 def _running(folder: Path, env: Mapping[str, str], *arguments: str) -> Iterator[Callable[[], str]]:
     """Run a command until the block ends; what is yielded tells what it has printed so far."""
-    output = folder / "output.txt"
-    with output.open("wb") as file:
-        process = subprocess.Popen(
-            _command(*arguments), env=env, cwd=folder, stdout=file, stderr=file, preexec_fn=tied_to_me()
-        )
-    with process:
-        try:
-            yield lambda: output.read_text() + (f"\nexit {process.poll()}" if process.poll() is not None else "")
-        finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(60)
-            finally:
-                process.kill()
+    command = start_command(folder, env, *arguments)
+    try:
+        yield lambda: command.log + ("" if command.alive else "\nexit")
+    finally:
+        command.stop(60)
 
 
 def _in_home(folder: Path) -> list[str]:
@@ -81,7 +65,6 @@ def _in_home(folder: Path) -> list[str]:
 
 @pytest.fixture
 def stores(tmp_path: Path, own_redis: EmbeddedRedis, postgres_server: PostgresServer) -> dict[str, str]:
-    """A database and a Redis whose addresses hold passwords."""
     database = postgres_server.new_database(migrated=False)
     migrate(database)
     with own_redis.client() as client:

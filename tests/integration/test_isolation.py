@@ -186,7 +186,6 @@ def people(api: Api) -> dict[str, dict[str, str]]:
 
 @pytest.fixture
 def town(people: dict[str, dict[str, str]]) -> dict[str, str]:
-    """The ids of what is the first user's."""
     return people[ANNS]
 
 

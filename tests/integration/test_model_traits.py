@@ -16,29 +16,17 @@ from tests.support.ollama_server import OllamaServer
 from tests.support.openai_server import OpenAiServer
 from tests.support.settings import served_at
 
+SIZES: dict[str, int | None] = {
+    "qwen2.5-coder-1.5b": 1_500_000_000, "llama3.2:3b": 3_000_000_000, "smollm2:135m": 135_000_000,
+    "smollm2-360M-instruct-q4_1": 360_000_000, "mixtral:8x7b": 56_000_000_000, "kimi-k2:1t": 1_000_000_000_000,
+    "/models/Qwen3-30B-A3B-Q4_K_M.gguf": 30_000_000_000, "gemma3n:e4b": 4_000_000_000, "1.5B": 1_500_000_000,
+    "qwen2.5:14b-instruct-1m": 14_000_000_000, "gpt-4o-mini": None, "claude-haiku-4-5": None, "phi-4-4bit": None,
+    "llama3.2": None, f"{'9' * 400}b": None,
+}  # fmt: skip
 
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    [
-        ("qwen2.5-coder-1.5b", 1_500_000_000),
-        ("llama3.2:3b", 3_000_000_000),
-        ("smollm2:135m", 135_000_000),
-        ("smollm2-360M-instruct-q4_1", 360_000_000),
-        ("mixtral:8x7b", 56_000_000_000),
-        ("/models/Qwen3-30B-A3B-Q4_K_M.gguf", 30_000_000_000),
-        ("gemma3n:e4b", 4_000_000_000),
-        ("qwen2.5:14b-instruct-1m", 14_000_000_000),
-        ("kimi-k2:1t", 1_000_000_000_000),
-        ("1.5B", 1_500_000_000),
-        ("gpt-4o-mini", None),
-        ("claude-haiku-4-5", None),
-        ("phi-4-4bit", None),
-        ("llama3.2", None),
-        (f"{'9' * 400}b", None),
-    ],
-)
-def test_the_size_of_a_model_is_read_from_its_name(name: str, parameters: int | None) -> None:
-    assert parameters_in(name) == parameters
+
+def test_the_size_of_a_model_is_read_from_its_name() -> None:
+    assert {name: parameters_in(name) for name in SIZES} == SIZES
 
 
 SHOWN = {
@@ -54,26 +42,17 @@ SHOWN = {
 TOLD = ModelTraits(134_515_008, 8192, has_tools=True, parallel=1, is_behind_ollama=True)
 
 
-@pytest.mark.parametrize(
-    ("shown", "traits"),
-    [
-        pytest.param(SHOWN, TOLD, id="instruct"),
-        pytest.param(SHOWN | {"model_info": {}}, replace(TOLD, parameters=135_000_000, context_tokens=None), id="old"),
-        pytest.param(
-            SHOWN | {"capabilities": ["completion"], "template": "{{ .Prompt }}"},
-            replace(TOLD, has_tools=False, is_instruct=False),
-            id="base",
-        ),
-        pytest.param(
-            SHOWN | {"capabilities": ["completion"], "template": "{{ .Prompt }}", "renderer": "deepseek3.1"},
-            replace(TOLD, has_tools=False),
-            id="rendered",
-        ),
-        pytest.param(
-            {"details": None, "capabilities": None}, ModelTraits(parallel=1, is_behind_ollama=True), id="little"
-        ),
-    ],
-)
+BARE = {"capabilities": ["completion"], "template": "{{ .Prompt }}"}
+OF_OLLAMA: dict[str, tuple[dict[str, Any], ModelTraits]] = {
+    "instruct": (SHOWN, TOLD),
+    "old": (SHOWN | {"model_info": {}}, replace(TOLD, parameters=135_000_000, context_tokens=None)),
+    "base": (SHOWN | BARE, replace(TOLD, has_tools=False, is_instruct=False)),
+    "rendered": (SHOWN | BARE | {"renderer": "deepseek3.1"}, replace(TOLD, has_tools=False)),
+    "little": ({"details": None, "capabilities": None}, ModelTraits(parallel=1, is_behind_ollama=True)),
+}
+
+
+@pytest.mark.parametrize(("shown", "traits"), OF_OLLAMA.values(), ids=OF_OLLAMA)
 def test_ollama_tells_of_a_model_and_loads_none(shown: dict[str, Any], traits: ModelTraits) -> None:
     with OllamaServer(shown=shown) as server:
         assert model_traits("ollama:tiny", served_at(server.url)) == traits
@@ -90,25 +69,17 @@ def test_a_server_of_openais_protocol_that_is_ollama_cuts_at_its_own_window() ->
         assert model_traits("openai:tiny", served_at(server.url)).context_tokens == 6000
 
 
-@pytest.mark.parametrize(
-    ("listed", "props", "traits"),
-    [
-        pytest.param(
-            {"meta": {"n_params": 1_543_714_304, "n_ctx_train": 32_768}},
-            {"total_slots": 2, "default_generation_settings": {"n_ctx": 4096}},
-            ModelTraits(1_543_714_304, 4096, parallel=2),
-            id="llama.cpp",
-        ),
-        pytest.param(
-            {"meta": {"n_params": 1_543_714_304, "n_ctx_train": 32_768}},
-            {},
-            ModelTraits(1_543_714_304, 32_768),
-            id="llama.cpp without props",
-        ),
-        pytest.param({"max_model_len": 16_384}, {}, ModelTraits(context_tokens=16_384), id="vLLM"),
-        pytest.param({}, {}, ModelTraits(), id="hosted"),
-    ],
-)
+META = {"meta": {"n_params": 1_543_714_304, "n_ctx_train": 32_768}}
+PROPS = {"total_slots": 2, "default_generation_settings": {"n_ctx": 4096}}
+OF_OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], ModelTraits]] = {
+    "llama.cpp": (META, PROPS, ModelTraits(1_543_714_304, 4096, parallel=2)),
+    "llama.cpp without props": (META, {}, ModelTraits(1_543_714_304, 32_768)),
+    "vLLM": ({"max_model_len": 16_384}, {}, ModelTraits(context_tokens=16_384)),
+    "hosted": ({}, {}, ModelTraits()),
+}
+
+
+@pytest.mark.parametrize(("listed", "props", "traits"), OF_OTHERS.values(), ids=OF_OTHERS)
 def test_servers_of_openais_protocol_tell_what_they_can(
     listed: dict[str, Any], props: dict[str, Any], traits: ModelTraits
 ) -> None:

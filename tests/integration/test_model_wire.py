@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -122,11 +123,23 @@ def test_each_failure_is_one_error_of_ours_and_one_metered_call(
     assert len(server.chats) == 1
 
 
-def test_a_refused_request_costs_nothing(server: ModelServer, chat: LangchainChat, calls: Calls) -> None:
-    server.will(Act(status=500))
-    with pytest.raises(Transient):
+@pytest.mark.parametrize(
+    ("act", "costs"),
+    [
+        pytest.param(Act(status=500), (0, 0), id="refused"),
+        pytest.param(Act(ANSWER, done_reason="length", seen_tokens=100, said_tokens=20), (100, 20), id="cut off"),
+        pytest.param(Act(ANSWER, seen_tokens=100, said_tokens=20, load_seconds=0.5), (100, 20), id="loaded first"),
+        pytest.param(Act(ANSWER, seen_tokens=9, said_tokens=10**15), (9, 50), id="more than asked for"),
+        pytest.param(Act(ANSWER, seen_tokens=9, said_tokens=-(10**15)), (9, 0), id="less than nothing"),
+    ],
+)
+def test_a_call_costs_what_the_server_read_and_wrote_within_reason(
+    server: ModelServer, chat: LangchainChat, calls: Calls, act: Act, costs: tuple[int, int]
+) -> None:
+    server.will(act)
+    with contextlib.suppress(Transient, Unusable):
         chat.answer(question(), 60, calls)
-    assert (calls[0].prompt_tokens, calls[0].completion_tokens) == (0, 0)
+    assert (calls[0].prompt_tokens, calls[0].completion_tokens) == costs
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 
-import httpx
 import pytest
 
 from shared.base.errors import ModelMissing, ModelOutput, Transient
@@ -72,26 +69,9 @@ def test_a_repeat_that_this_model_cannot_answer_in_time_is_not_asked(server: Oll
     assert len(server.chats) == 1
 
 
-@pytest.mark.parametrize("name", ["tiny", "tiny:latest"])
-def test_the_status_finds_a_model_with_and_without_its_tag(server: OllamaServer, name: str) -> None:
-    status = server_status(f"ollama:{name}", served_at(server.url))
-    assert (status.ready, status.found) == (True, "Ollama 0.12.3")
-
-
 def test_the_status_of_a_server_that_is_not_there_says_how_to_start_it() -> None:
     with OllamaServer() as gone:
         address = gone.url
     status = server_status("ollama:tiny", served_at(address))
     assert not status.ready and status.found is None
     assert status.remedy is not None and "ollama serve" in status.remedy
-
-
-def test_the_test_server_runs_as_a_process_of_its_own() -> None:
-    command = [sys.executable, "-m", "tests.support.ollama_server", "--model", "other"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        try:
-            assert httpx.get(f"{address}/api/tags", trust_env=False).json()["models"][0]["name"] == "other"
-        finally:
-            process.terminate()

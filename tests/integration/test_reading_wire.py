@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -66,25 +65,6 @@ def until_done(house: House, most: int = 12) -> list[str]:
 
 def statements(house: House) -> list[str]:
     return sorted(fact.statement for fact in house.facts())
-
-
-READ = {
-    "fences": f"```json\n{json.dumps(BOTH)}\n```",
-    "prose around it": f"Sure! {json.dumps(BOTH)} Anything else?",
-    "itself twice": f"{json.dumps(BOTH)}\n{json.dumps(BOTH)}",
-    "a fact three times": json.dumps(reading(*EXPECTED, EXPECTED[0], EXPECTED[0])),
-    "sorts in capitals": json.dumps(BOTH).replace("project", "Project"),
-}
-
-
-@pytest.mark.parametrize("answer", READ.values(), ids=READ.keys())
-def test_what_small_models_return_is_read(house: House, server: ModelServer, answer: str) -> None:
-    house.converse("notes", "c1", *SAID)
-    server.will(Act(answer=answer))
-    assert until_done(house) == ["done"]
-    assert statements(house) == EXPECTED
-    assert len(server.chats) == 1
-    assert all(fact.agent.endswith(":tiny") for fact in house.facts())
 
 
 def test_a_model_that_says_the_same_of_every_conversation_doubles_nothing(house: House, server: ModelServer) -> None:

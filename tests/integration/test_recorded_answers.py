@@ -5,7 +5,6 @@ Readers wrote them for the tests, and no model was measured: see tests/fixtures/
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -81,38 +80,3 @@ def test_there_is_a_memory_where_something_is_worth_one_and_none_elsewhere(found
 @pytest.mark.parametrize(("measure", "least"), [("must", 0.95), ("nice", 0.80), ("facts", 0.90)])
 def test_what_good_answers_say_is_kept(found: dict[str, Any], measure: str, least: float) -> None:
     assert share(found, measure) >= least, [one for one in found["in all"]["missed"] if f" {measure}: " in one]
-
-
-CONVERSATIONS = [
-    {
-        "id": "bees",
-        "messages": [
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "I keep bees on the roof of the school."},
-            {"role": "assistant", "content": "How many?"},
-            {"role": "user", "content": "Three hives. I moved to Bern."},
-        ],
-    },
-    {"id": "boats", "messages": [{"role": "user", "content": "I build boats of cedar."}]},
-]
-
-
-@pytest.fixture
-def player(tmp_path: Path) -> RecordedAnswers:
-    recorded = [json.dumps({"id": name, "memory": name, "facts": []}) for name in ("bees", "boats")]
-    (tmp_path / "answers.jsonl").write_text("\n".join(recorded), encoding="utf-8")
-    return RecordedAnswers(CONVERSATIONS, tmp_path / "answers.jsonl")
-
-
-def asking(field: str, *prompts: str) -> dict[str, Any]:
-    messages = [{"role": "system", "content": "rules"}, *({"role": "user", "content": prompt} for prompt in prompts)]
-    return {"messages": messages, "format": {"properties": {field: {}}}}
-
-
-def test_a_conversation_is_known_by_what_its_user_said(player: RecordedAnswers) -> None:
-    boats = "(2026-01-01)\nuser: I build boats of cedar."
-    assert player(asking("memory", "user: an example", boats)) == {"memory": "boats", "facts": []}
-    assert player(asking("memory", boats, "This answer cannot be used: it is empty.")) is not None
-    assert player(asking("memory", "user: Hello.")) is None
-    assert player(asking("points", boats)) is None
-    assert player.asked == ["boats", "boats"]

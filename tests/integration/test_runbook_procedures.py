@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import make_url
 
 from tests.support.postgres import PostgresServer
-from tests.support.services import EmbeddedRedis, System, start_redis, start_system
+from tests.support.services import EmbeddedRedis, System, start_command, start_redis, start_system
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
@@ -53,7 +53,6 @@ class _Diary:
         self.ask("POST", "/apps/diary/conversations", {"conversationId": name})
         self.ask("POST", f"{base}/messages", {"role": "user", "content": text})
         self.ask("POST", f"{base}/end", {})
-        # All of them: what is under way in a backup is taken up again only when its lease has ended, after 100 seconds.
         wait_until(lambda: self.states() <= {"done", "nothing"}, 240, f"the jobs of {name}")
 
     def states(self) -> set[str]:
@@ -96,12 +95,9 @@ def _backup_postgres(server: PostgresServer, url: str, system: System, folder: P
 
 def _afterthought(system: System, *arguments: str, status: int = 0, **settings: str) -> str:
     """Run a command with the settings of the system, as an operator does, and return what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", "loop.cli", *arguments],
-        env={**system.loop.env, **settings}, cwd=system.home, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    command = start_command(system.home, {**system.loop.env, **settings}, *arguments)
+    assert command.popen is not None and command.popen.wait(120) == status, command.log
+    return command.log
 
 
 def _plain(url: str) -> str:
@@ -119,7 +115,9 @@ def test_what_was_backed_up_while_it_ran_is_served_after_a_restore_on_an_empty_m
     server: PostgresServer | None = request.getfixturevalue("postgres_server") if database == "postgresql" else None
     url = f"sqlite:///{old / 'home' / 'afterthought.db'}" if server is None else server.new_database(migrated=False)
     (old / "home").mkdir(parents=True, mode=0o700)
-    with start_system(old, url, own_redis.url) as system, system.client() as client:
+    # What was under way in the backup is taken up again when its lease is over.
+    soon = {"AFTERTHOUGHT_LEASE_SECONDS": "5", "AFTERTHOUGHT_HEARTBEAT_SECONDS": "2"}
+    with start_system(old, url, own_redis.url, env=soon) as system, system.client() as client:
         diary = _Diary(system, client)
         diary.ask("POST", "/apps", {"appId": "diary", "name": "Diary"})
         diary.remember("monday", "I sold my house in Bergen and live on a boat now.")
@@ -133,7 +131,7 @@ def test_what_was_backed_up_while_it_ran_is_served_after_a_restore_on_an_empty_m
     assert (backup / "new-home" / "sessions" / "kept.txt").read_text() == "a recorded session"
     empty = start_redis(tmp_path / "new-redis")
     try:
-        with start_system(tmp_path / "new", new_url, empty.url) as system, system.client() as client:
+        with start_system(tmp_path / "new", new_url, empty.url, env=soon) as system, system.client() as client:
             diary = _Diary(system, client)
             assert "Bergen" in diary.memories()
             assert "Oslo" not in diary.memories()

@@ -43,8 +43,6 @@ QUICK = {
 
 @dataclass
 class Seen:
-    """A span as the collector was sent it."""
-
     service: str
     span: Span
 

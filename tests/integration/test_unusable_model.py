@@ -122,7 +122,7 @@ def urls(sqlite_url: str, tmp_path: Path) -> tuple[str, str]:
     ("provider", "garbage"),
     [
         *(("ollama", garbage) for garbage in GARBAGE),
-        *((provider, kind) for provider in SERVERS if provider != "ollama" for kind in ("prose", "no stream")),
+        *((provider, "no stream") for provider in SERVERS if provider != "ollama"),
     ],
 )
 def test_every_memory_is_there_and_no_question_is_asked_more_than_three_times(

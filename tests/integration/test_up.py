@@ -59,8 +59,6 @@ except Configuration as error:
 
 
 class Up:
-    """A running ``up`` and what it printed so far."""
-
     def __init__(self, home: Path, process: subprocess.Popen[bytes], output: Path) -> None:
         self.home = home
         self.process = process

@@ -36,8 +36,6 @@ def _asked(ollama: OllamaServer, prompt: Prompt) -> int:
 
 
 class Started:
-    """A running system and a client of it."""
-
     def __init__(self, system: System, client: httpx.Client) -> None:
         self.system = system
         self.client = client
@@ -57,7 +55,6 @@ class Started:
             self.ask("POST", f"{base}/{name}/end")
 
     def job(self, app: str) -> dict[str, Any]:
-        """Return the newest job of an app that makes a memory."""
         return dict(self.ask("GET", "/jobs", params={"appId": app, "kind": "create_memory"})["jobs"][0])
 
     def wait_for(self, app: str, state: str) -> dict[str, Any]:
@@ -119,30 +116,11 @@ def test_apps_that_speak_celery_end_conversations_and_bad_messages_become_dead_l
     wait_until(lambda: len(service.ask("GET", "/jobs", params={"state": "dead"})["jobs"]) == 3, 60, "dead letters")
     wait_until(lambda: service.contents("a"), 60, "the memory")
     assert len(service.contents("a")) == 1
+    [embedding] = set(re.findall(r"worker_process_started .*embedding=(\S+)", service.system.workers[0].log))
+    assert embedding == embedder_name(None), "its log says by what it embeds"
     reasons = " ".join(job["reason"] for job in service.ask("GET", "/jobs", params={"state": "dead"})["jobs"])
     assert all(words in reasons for words in ("a field that is not known", "no conversation unknown", "appId"))
     assert "surprise" not in reasons and "text" not in reasons, "a dead letter repeats nothing of the message"
-
-
-def test_after_a_restart_of_everything_memories_are_the_same_in_the_same_order(
-    start: Any, own_redis: EmbeddedRedis
-) -> None:
-    service = start()
-    service.ask("POST", "/apps", json={"appId": "a", "name": "A"})
-    for i in range(3):
-        service.converse("a", f"c{i}", f"I bought boat number {i + 3} in Bergen.")
-        service.wait_for("a", "done")
-    before = service.ask("GET", "/apps/a/memories")
-    [embedding] = set(re.findall(r"worker_process_started .*embedding=(\S+)", service.system.workers[0].log))
-    assert embedding == embedder_name(None), "its log says by what it embeds"
-    for process in service.system.processes:
-        assert process.stop() in (0, -15)
-    own_redis.stop()
-    own_redis.start()
-    for process in service.system.processes:
-        process.start()
-    service.system.wait_ready()
-    assert service.ask("GET", "/apps/a/memories") == before
 
 
 def test_an_idle_service_makes_no_call_logs_no_error_and_writes_nothing(start: Any, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from tests.support.services import System, run_service
 
 @pytest.fixture(scope="module")
 def api(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """The interface over a database that all tests of a module share."""
     folder = tmp_path_factory.mktemp("outside")
     shutil.copy(sqlite_template, folder / "afterthought.db")
     with open_api(f"sqlite:///{folder / 'afterthought.db'}", folder / "home") as opened:

@@ -27,7 +27,6 @@ CASES = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "cases"
 
 @functools.cache
 def case(name: str) -> Any:
-    """Return what a case has as its input."""
     if not CASES.exists():
         pytest.skip("the cases are not beside this checkout")
     rows = map(json.loads, CASES.read_text().splitlines())
@@ -37,7 +36,6 @@ def case(name: str) -> Any:
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[OpenAiServer]:
-    """A server of OpenAI's protocol."""
     with OpenAiServer(models=("M",)) as server:
         yield server
 
@@ -54,7 +52,6 @@ def system(model: OpenAiServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture
 def app(system: System, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
-    """A client of one app of its own."""
     name = "".join(one if one.isalnum() else "-" for one in request.node.name)[-90:].strip("-")
     with system.client() as admin:
         admin.post("/apps", json={"appId": name, "name": name, "answeredBy": "app"}).raise_for_status()
@@ -73,7 +70,6 @@ class Imports:
         self._app, self._folder, self._capsys = app, folder, capsys
 
     def run(self, format: str, text: str, status: int = 0) -> Ran:
-        """Import a text as a file."""
         file = self._folder / "case.json"
         file.write_text(text)
         app_id = self._app.base_url.path.strip("/").split("/")[-1]

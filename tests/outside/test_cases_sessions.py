@@ -59,7 +59,6 @@ def read(service: httpx.Client, session_id: str) -> list[dict[str, Any]]:
 
 
 def version(service: httpx.Client, session_id: str) -> str:
-    """Make a version of a session and return its Markdown."""
     route = f"/api/memory/sessions/{session_id}/versions"
     asked = {"mode": "uniform", "compactionRatio": 10, "sessionDistance": 3}
     name = service.post(route, params=APP, json=asked).raise_for_status().json()["versionId"]

@@ -16,7 +16,6 @@ CASES = CHECKOUT.parent / "shared" / "data" / "cases" / "cases.jsonl"
 
 
 def inputs_of(name: str) -> list[str]:
-    """Return what is said in a case."""
     if not CASES.exists():
         pytest.skip(f"needs {CASES}, beside the checkout")
     found = next(one for one in map(json.loads, CASES.read_text(encoding="utf-8").splitlines()) if one["id"] == name)

@@ -69,7 +69,6 @@ def hold(api: Api, messages: Sequence[Sent], user: str | None = None) -> str:
 
 
 def listed(api: Api, conversation: str) -> list[Sent]:
-    """Return a conversation's messages without what is ours."""
     found = api.ask("GET", f"{conversation}/messages", params={"limit": 200})["messages"]
     assert [one["position"] for one in found] == list(range(len(found)))
     return [{key: value for key, value in one.items() if key not in OURS} for one in found]
@@ -98,7 +97,6 @@ REFUSED = st.builds(lambda text: {"type": "refusal", "refusal": text}, TEXT)
 
 
 def said(role: str, content: st.SearchStrategy[Any], more: st.SearchStrategy[Sent] = NAMED) -> st.SearchStrategy[Any]:
-    """Return one message by itself."""
     return st.builds(lambda content, more: [{"role": role, "content": content, **more}], content, more)
 
 

@@ -21,7 +21,6 @@ _AS_BYTES = dict.fromkeys(("application/zip", "application/x-ndjson"), "applicat
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where generators find the description."""
     (tmp_path / "openapi.json").write_text(json.dumps(description_of_release()))
     (tmp_path / "package.json").write_text('{"private": true}')
     # Nor is what it makes formatted afterwards, by a tool of its own.
@@ -41,7 +40,6 @@ def run(folder: Path, *command: str | Path) -> str:
 
 
 def warned(printed: str) -> list[str]:
-    """Return the lines that complain."""
     return [line for line in printed.splitlines() if any(word in line.lower() for word in ("warn", "error", "cannot"))]
 
 

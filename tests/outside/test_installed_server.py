@@ -21,8 +21,6 @@ SAID = "I moved to Lisbon in May, and I am allergic to peanuts."
 
 
 class Installed:
-    """An environment that the wheel was put into by pip."""
-
     def __init__(self, folder: Path) -> None:
         environment = folder / "environment"
         self.programs = environment / "bin"
@@ -41,7 +39,6 @@ class Installed:
 
     @property
     def env(self) -> dict[str, str]:
-        """Nothing but a home and where to listen."""
         return {"HOME": str(self.home), "PATH": "/usr/bin:/bin", "AFTERTHOUGHT_PORT": str(self.port), "COLUMNS": "400"}
 
     def run(self, *arguments: str) -> str:
@@ -53,7 +50,6 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The wheel in an environment of its own."""
     return Installed(tmp_path_factory.mktemp("installed"))
 
 

@@ -47,8 +47,6 @@ HASTY = RetryPolicy(retries=0)
 
 
 class State(TypedDict):
-    """What a graph keeps of a thread."""
-
     messages: Annotated[list[BaseMessage], add_messages]
 
 
@@ -88,14 +86,12 @@ def token(system: System, app: str) -> str:
 
 @pytest.fixture
 def client(system: System, token: str, app: str) -> Iterator[Afterthought]:
-    """A client of the test's own app."""
     with Afterthought(system.url, token, app=app) as opened:
         yield opened
 
 
 @pytest.fixture
 def proxy(system: System) -> Iterator[BreakingProxy]:
-    """A way to the service that breaks on demand."""
     with breaking_proxy("127.0.0.1", int(system.url.rsplit(":", 1)[1])) as running:
         yield running
 
@@ -114,7 +110,6 @@ def of(thread: str, user: str = "ada") -> RunnableConfig:
 
 
 def say(graph: Any, text: str, thread: str, user: str = "ada") -> AIMessage:
-    """Return the answer to what a user says in a thread."""
     answer: AIMessage = graph.invoke({"messages": [HumanMessage(text)]}, of(thread, user))["messages"][-1]
     return answer
 
@@ -130,7 +125,6 @@ def remembered(client: Afterthought, user: str = "ada") -> str:
 
 
 def recalled(messages: list[BaseMessage]) -> str:
-    """Return what was put before what was said."""
     return str(messages[0].content) if isinstance(messages[0], SystemMessage) else ""
 
 

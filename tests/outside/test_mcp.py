@@ -45,14 +45,12 @@ class Agent:
     """An agent of one app that connects as one user after the other, in one of the ways there are."""
 
     def __init__(self, system: System, admin: httpx.Client, app_id: str, way: str) -> None:
-        self.app_id, self._way, self.system, self.url = app_id, way, system, system.url
+        self.app_id, self.way, self.system, self.url = app_id, way, system, system.url
         self.headers: dict[str, str] = {}
         admin.post("/apps", json={"appId": app_id, "name": app_id}).raise_for_status()
         self.token: str = admin.post(f"/apps/{app_id}/tokens", json={"label": "agent"}).json()["token"]
 
     def talk(self, user: str | None, talk: Talk) -> Any:
-        """Return what ``talk`` returns of a connection as a user."""
-
         async def connected() -> Any:
             async with self.connect(user) as client:
                 return await talk(client)
@@ -66,16 +64,14 @@ class Agent:
         return result.structured_content.get("result", result.structured_content)
 
     def refusal(self, user: str | None, tool: str, **arguments: Any) -> str:
-        """Return what a tool says that refuses."""
         result = self.talk(user, lambda client: client.call_tool(tool, arguments))
         assert result.is_error
         return _text(result.content)
 
     @asynccontextmanager
     async def connect(self, user: str | None) -> AsyncIterator[Client]:
-        """Connect as a user."""
-        mode: Any = "legacy" if self._way.endswith("2025") else "auto"
-        if self._way == "stdio":
+        mode: Any = "legacy" if self.way.endswith("2025") else "auto"
+        if self.way == "stdio":
             async with Client(stdio_client(self.command(user)), mode=mode) as client:
                 yield client
             return
@@ -88,7 +84,6 @@ class Agent:
             yield client
 
     def command(self, user: str | None) -> StdioServerParameters:
-        """Return how an agent starts its server for a user."""
         whose = [] if user is None else ["--user", user]
         return StdioServerParameters(
             command=sys.executable,
@@ -107,7 +102,6 @@ _EVERY_WAY_IN_LONG_RUNS = pytest.mark.parametrize(
 
 @pytest.fixture
 def agent(system: System, admin: httpx.Client, request: pytest.FixtureRequest) -> Agent:
-    """An agent of an app of the test's own."""
     name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)[-40:].strip("-").lower()
     return Agent(system, admin, name, getattr(request, "param", "http"))
 
@@ -162,7 +156,7 @@ def test_a_secret_is_not_remembered_and_the_agent_is_told_why(agent: Agent) -> N
     assert "password manager" in said and "hunter2" not in said
 
 
-@_EVERY_WAY
+@_EVERY_WAY_IN_LONG_RUNS
 def test_what_an_agent_remembers_is_a_fact_that_comes_back(agent: Agent) -> None:
     kept = agent.call("ada", "remember", statement="Ada's train to Ghent leaves at seven.")
     assert [fact["id"] for fact in agent.call("ada", "list_facts")] == [kept["id"]]
@@ -193,6 +187,8 @@ def test_a_prompt_begins_a_conversation_with_what_is_known(agent: Agent) -> None
     indirect=["agent"],
 )
 def test_no_tool_reaches_another_user(agent: Agent, other: str | None) -> None:
+    # Only the way of who tries matters, and a program is slow to start.
+    way, agent.way = agent.way, "http"
     conversation = _converse(agent, "ada", "My safe opens with the code CANARY-4711.", "I will not repeat it.")
     fact = agent.call("ada", "remember", statement="Ada's spare key, CANARY-4712, lies with Kim.")
     memory = agent.call("ada", "list_memories")[0]
@@ -216,7 +212,9 @@ def test_no_tool_reaches_another_user(agent: Agent, other: str | None) -> None:
         assert all(answer.is_error for answer in asked[5:])
         return repr([asked, read, prompt])
 
+    agent.way = way
     assert "CANARY" not in agent.talk(other, everything)
+    agent.way = "http"
     assert agent.call("ada", "list_memories") == [memory]
     assert fact["id"] in [one["id"] for one in agent.call("ada", "list_facts")]
 

@@ -31,7 +31,6 @@ WEATHER = {
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[OpenAiServer]:
-    """A server of OpenAI's protocol."""
     with OpenAiServer(models=("tiny", "small")) as server:
         yield server
 
@@ -58,8 +57,6 @@ def admin(system: System) -> Iterator[httpx.Client]:
 
 
 class Program:
-    """An app that only knows OpenAI's client."""
-
     def __init__(self, system: System, admin: httpx.Client, app_id: str) -> None:
         self.app_id, self._admin = app_id, admin
         admin.post("/apps", json={"appId": app_id, "name": app_id, "answeredBy": "app"}).raise_for_status()
@@ -74,21 +71,17 @@ class Program:
         return raw.parse().choices[0].message, raw.headers["X-Conversation-Id"]
 
     def get(self, path: str, **query: Any) -> Any:
-        """Return what the service says of the app."""
         return self._admin.get(f"/apps/{self.app_id}/{path}", params=query).raise_for_status().json()
 
     def stored(self, conversation: str) -> list[tuple[str, str | None]]:
-        """Return what is recorded of a conversation."""
         rows = self.get(f"conversations/{conversation}/messages")["messages"]
         return [(one["role"], one.get("content")) for one in rows]
 
     def remember(self, content: str) -> None:
-        """Write a memory of ada's."""
         said = {"content": content, "userId": "ada"}
         self._admin.post(f"/apps/{self.app_id}/memories", json=said).raise_for_status()
 
     def end(self, conversation: str) -> None:
-        """End a conversation and wait for its memory."""
         before = len(self.get("memories")["memories"])
         self._admin.post(f"/apps/{self.app_id}/conversations/{conversation}/end").raise_for_status()
         wait_until(lambda: len(self.get("memories")["memories"]) > before, 60, "the memory")
@@ -175,15 +168,14 @@ def test_a_prompt_begins_as_the_one_before_with_all_that_was_said_then(program: 
 
 
 @pytest.mark.parametrize(
-    "refusal",
+    ("refusal", "stream"),
     [
-        "Conversation roles must alternate user/assistant/user/assistant/...",
-        "After the optional system message, conversation roles must alternate user and assistant",
-        "System message must be at the beginning.",
+        ("Conversation roles must alternate user/assistant/user/assistant/...", False),
+        ("After the optional system message, conversation roles must alternate user and assistant", True),
+        ("System message must be at the beginning.", False),
     ],
-    ids=["gemma", "mistral", "qwen"],
+    ids=["gemma", "mistral, streamed", "qwen"],
 )
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_messages_of_one_role_are_joined_for_a_template(
     program: Program, model: OpenAiServer, refusal: str, stream: bool
 ) -> None:
@@ -472,9 +464,9 @@ def test_a_key_that_is_not_accepted_is_not_shown(program: Program, model: OpenAi
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(
     "act",
-    [Act(status=status, error="No, {key}!") for status in (400, 404, 429, 500)]
+    [Act(status=status, error="No, {key}!") for status in (400, 500)]
     + [Act(answer="Once upon a time", error_after=1, error="No, {key}!")],
-    ids=["400", "404", "429", "500", "in the stream"],
+    ids=["400", "500", "in the stream"],
 )
 def test_a_key_that_is_repeated_is_hidden(
     program: Program, system: System, model: OpenAiServer, act: Act, stream: bool
@@ -534,26 +526,19 @@ def test_a_client_that_hangs_up_leaves_what_it_read(program: Program, model: Ope
     assert program.get("energy")["byKind"]["chat"] > 0
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param({"messages": [user("Hi")]}, id="no model"),
-        pytest.param({"model": "tiny"}, id="no messages"),
-        pytest.param({"model": "tiny", "messages": []}, id="no message"),
-        pytest.param({"model": "tiny", "messages": [{"role": "robot", "content": "Hi"}]}, id="unknown role"),
-        pytest.param({"model": "tiny", "messages": "Hi"}, id="text"),
-        pytest.param([], id="list"),
-        *(
-            pytest.param({"model": "tiny", "messages": [user("Hi")], name: 10**30}, id=name)
-            for name in ("max_tokens", "max_completion_tokens")
-        ),
-    ],
-)
-def test_what_is_no_request_is_refused_in_the_one_shape(program: Program, body: Any) -> None:
+def test_what_is_no_request_is_refused_in_the_one_shape(program: Program) -> None:
     headers = {"Authorization": f"Bearer {program.client.api_key}"}
-    answer = httpx.post(f"{program.client.base_url}chat/completions", json=body, headers=headers, trust_env=False)
-    assert answer.status_code == 422
-    assert answer.json()["error"]["message"]
+    said = {"model": "tiny", "messages": [user("Hi")]}
+    unknown = [{"role": "robot", "content": "Hi"}]
+    huge = [said | {name: 10**30} for name in ("max_tokens", "max_completion_tokens")]
+    odd: list[Any] = [
+        {"messages": [user("Hi")]},
+        {"model": "tiny"},
+        *(said | {"messages": one} for one in ([], "Hi", unknown)),
+    ]
+    for body in (*odd, [], *huge):
+        answer = httpx.post(f"{program.client.base_url}chat/completions", json=body, headers=headers, trust_env=False)
+        assert answer.status_code == 422 and answer.json()["error"]["message"], body
 
 
 def test_an_app_that_the_loop_answers_is_told_what_to_change(

@@ -61,8 +61,6 @@ class Claim(BaseModel):
 
 
 class Weather(BaseModel):
-    """The arguments of an app's tool."""
-
     place: str
     unit: Literal["celsius", "fahrenheit"]
 
@@ -76,7 +74,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def base_url(model: Path) -> Iterator[str]:
-    """The address of an engine that all tests share."""
     with serve_model(model) as address:
         yield address
 
@@ -205,7 +202,6 @@ def test_doctor_knows_the_engine(settings: Settings) -> None:
 
 @pytest.fixture(scope="module")
 def system(base_url: str, sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    """A whole service whose models are the engine's."""
     folder = tmp_path_factory.mktemp("service")
     shutil.copy(sqlite_template, folder / "afterthought.db")
     env = {
@@ -226,7 +222,6 @@ def admin(system: System) -> Iterator[httpx.Client]:
 
 
 def install(admin: httpx.Client, app_id: str) -> str:
-    """Install an app and return a token of it."""
     admin.post("/apps", json={"appId": app_id, "name": app_id, "answeredBy": "app"}).raise_for_status()
     return str(admin.post(f"/apps/{app_id}/tokens", json={"label": "program"}).raise_for_status().json()["token"])
 

@@ -79,7 +79,6 @@ def model(request: pytest.FixtureRequest) -> str:
 def system(
     engine: str, model: str, sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[System]:
-    """A whole service that has this model for everything."""
     folder = tmp_path_factory.mktemp("service")
     shutil.copy(sqlite_template, folder / "afterthought.db")
     with speak_ollama(engine, "engine", "engine") as ollama:
@@ -149,7 +148,6 @@ def stored(admin: httpx.Client, jobs: list[dict[str, Any]]) -> dict[str, list[st
 
 @pytest.fixture(scope="module")
 def calls(system: System, jobs: list[dict[str, Any]], model: str) -> list[Spending]:
-    """What the ledger holds of the model's calls for jobs."""
     database = Database(system.database_url, pool_size=1)
     with database.read() as session:
         rows = session.scalars(select(Spending).where(Spending.app_id == "house", Spending.model != EXTRACTIVE))

@@ -30,7 +30,6 @@ SOURCE = CHECKOUT / "clients/typescript"
 
 
 def run(*command: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of Node's."""
     return subprocess.run(command, cwd=cwd, env=os.environ | env, capture_output=True, text=True, timeout=300)
 
 
@@ -51,15 +50,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def proxy(system: System) -> Iterator[BreakingProxy]:
-    """A way to the service that breaks on demand."""
     with breaking_proxy("127.0.0.1", int(system.url.rsplit(":", 1)[1])) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def control(system: System, proxy: BreakingProxy) -> Iterator[str]:
-    """Where the client's tests ask for something to be broken."""
-
     def lose(count: str) -> None:
         proxy.answers_to_lose = int(count)
 

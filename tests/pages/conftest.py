@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext
 
 from afterthought_client import Afterthought
+from shared.db.engine import Database
 from tests.support.browser import Window, chromium, visitor, window
 from tests.support.services import System, run_service
 
@@ -74,7 +75,6 @@ def admin(browser: Browser, system: System) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def at(admin: BrowserContext, system: System) -> Iterator[Window]:
-    """A wide window of the admin's."""
     with window(admin, system.url) as opened:
         yield opened
 
@@ -84,3 +84,11 @@ def phone(admin: BrowserContext, system: System) -> Iterator[Window]:
     """A narrow, dark window of the admin's."""
     with window(admin, system.url, width=390, height=844, dark=True) as opened:
         yield opened
+
+
+@pytest.fixture
+def database(system: System) -> Iterator[Database]:
+    """The database, for what no outside can bring about."""
+    opened = Database(system.database_url, pool_size=1)
+    yield opened
+    opened.dispose()

@@ -110,16 +110,6 @@ def test_leaving_the_chooser_by_tab_chooses_nothing_else(at: Window, client: Aft
     assert {one.user_id for one in client.list_conversations().conversations} == {"ada"}
 
 
-def test_what_others_say_and_answer_appears_by_itself(at: Window, client: Afterthought) -> None:
-    _begin(client, "shared", "Is anybody there?")
-    page = at.open(f"/chat/{client.app}?conversation=shared")
-    expect(page.get_by_text("Is anybody there?")).to_be_visible()
-    client.add_messages("shared", [{"role": "assistant", "content": "I am."}])
-    client.end_conversation("shared")
-    expect(page.get_by_role("log")).to_contain_text("I am.")
-    expect(page.get_by_text("Ended. What was said here")).to_be_visible()
-
-
 def test_a_long_conversation_shows_its_end_first_and_asks_for_no_more(at: Window, client: Afterthought) -> None:
     client.start_conversation(conversation_id="long", user_id="ada")
     client.add_messages("long", [{"role": "user", "content": f"Number {i}.", "messageId": f"m{i}"} for i in range(130)])

@@ -154,16 +154,6 @@ def test_what_is_missing_or_refused_is_told(at: Window, client: Afterthought) ->
     assert client.list_compositions(PROJECT).compositions == []
 
 
-def test_a_project_that_is_gone_is_told_and_another_one_composed(at: Window, client: Afterthought) -> None:
-    register(client)
-    page = at.open(f"/composer/{client.app}?project=gone&session=gone,abc123")
-    _order(page, "abc123")
-    page.get_by_role("combobox", name="Project").click()
-    page.get_by_role("option", name="ferry-desk").click()
-    expect(page.get_by_role("list", name="History")).to_contain_text("Nothing was composed yet.")
-    expect(_parts(page)).to_have_count(0)
-
-
 def test_a_composition_is_taken_over_composed_again_noted_as_used_and_removed(at: Window, client: Afterthought) -> None:
     _three(client)
     parts = [{"sessionId": "mar"}, {"sessionId": "jan", "versionId": "original"}]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,14 +21,6 @@ from tests.support.services import EmbeddedRedis, System, start_system
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
-
-
-@pytest.fixture
-def database(system: System) -> Iterator[Database]:
-    """The database, for what no outside can bring about."""
-    opened = Database(system.database_url, pool_size=1)
-    yield opened
-    opened.dispose()
 
 
 def _needs(page: Page, what: str) -> object:

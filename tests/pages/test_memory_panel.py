@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from afterthought_client import Afterthought
 from afterthought_client.models import FactAnswer
-from tests.support.browser import Window, window
-from tests.support.services import System
+from tests.support.browser import Window
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -122,27 +121,6 @@ def test_a_deletion_is_taken_back_from_the_bar_which_goes_after_four_seconds(at:
     assert client.show_fact(fact.id).state == "standing"
 
 
-def test_a_page_closed_while_undo_is_offered_changes_nothing(
-    browser: Browser, system: System, client: Afterthought
-) -> None:
-    [fact] = _write(client, "Lives in Copenhagen")
-    with window(browser, system.url) as opened:
-        opened.log_in(system.admin_token)
-        _delete(_open(opened, client), "Lives in Copenhagen")
-    assert client.show_fact(fact.id).state == "deleted"
-    assert client.undo_deleting_fact(fact.id).fact.state == "standing"
-    with window(browser, system.url) as opened:
-        opened.log_in(system.admin_token)
-        sheet = _open(opened, client)
-        _clear(sheet)
-        expect(sheet.get_by_text("No memories yet.")).to_be_visible()
-        assert client.list_facts().total == 0
-        sheet = _open(opened, client)
-        sheet.get_by_role("status").filter(has_text="Memory cleared").get_by_role("button", name="Undo").click()
-        expect(_card(sheet, "Lives in Copenhagen")).to_be_visible()
-    assert client.list_facts().total == 1
-
-
 def test_clearing_says_how_many_and_can_be_taken_back_for_eight_seconds(at: Window, client: Afterthought) -> None:
     _write(client, "Lives in Copenhagen", "Is building a boat")
     sheet = _open(at, client)
@@ -154,7 +132,9 @@ def test_clearing_says_how_many_and_can_be_taken_back_for_eight_seconds(at: Wind
     expect(sheet.get_by_text("No memories yet. I'll learn as we talk.")).to_be_visible()
     expect(sheet.get_by_role("status").filter(has_text="Memory cleared")).to_contain_text(re.compile(r"\d s"))
     assert client.list_facts().total == 0
-    sheet.get_by_role("button", name="Undo").click()
+    # Whoever closes the page and comes back may still take it back.
+    sheet = _open(at, client)
+    sheet.get_by_role("status").filter(has_text="Memory cleared").get_by_role("button", name="Undo").click()
     expect(_card(sheet, "Is building a boat")).to_be_visible()
     assert client.list_facts().total == 2
 
@@ -248,18 +228,6 @@ def test_whose_memory_is_chosen(at: Window, client: Afterthought) -> None:
     _clear(sheet)
     expect(sheet.get_by_text("Memory cleared")).to_be_visible()
     assert [one.fact for one in client.list_facts().facts] == ["Likes rain"]
-
-
-def test_who_may_only_read_changes_nothing(
-    browser: Browser, system: System, client: Afterthought, read_token: str
-) -> None:
-    _write(client, "Lives in Copenhagen")
-    with window(browser, system.url) as opened:
-        opened.log_in(read_token)
-        sheet = _open(opened, client)
-        expect(_card(sheet, "Lives in Copenhagen")).to_be_visible()
-        expect(sheet.get_by_role("button")).to_have_count(1)
-        expect(sheet.get_by_role("textbox")).to_have_count(0)
 
 
 def _write(client: Afterthought, *texts: str, category: str | None = None) -> list[FactAnswer]:

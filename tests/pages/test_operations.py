@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -23,14 +22,6 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"> \u202eאבג\u202c 👩‍🚀 "
 
 
-@pytest.fixture
-def database(system: System) -> Iterator[Database]:
-    """The database, for what no outside can bring about."""
-    opened = Database(system.database_url, pool_size=1)
-    yield opened
-    opened.dispose()
-
-
 def _wait_for_state(client: Afterthought, job_id: str, *states: str) -> None:
     seen: list[str] = []
 
@@ -46,7 +37,6 @@ def _wait_for_state(client: Afterthought, job_id: str, *states: str) -> None:
 
 
 def _held_job(client: Afterthought, name: str = "monday") -> str:
-    """Return a job that waits for a budget."""
     client.change_app(hourly_budget=0.0001)
     client.start_conversation(conversation_id=name, user_id="ada")
     client.add_messages(name, [{"role": "user", "content": "I moved to Lisbon in May."}])
@@ -264,19 +254,6 @@ def test_settings_are_changed_and_taken_back(at: Window, client: Afterthought) -
     assert client.show_tuning().token_budget.value == before
     page.get_by_role("button", name="Look at the tables").click()
     expect(page.get_by_role("region", name="Tables, the largest first")).to_contain_text("energy_ledger")
-
-
-def test_it_fits_a_phone_and_an_apps_token_sees_none_of_it(
-    phone: Window, browser: Browser, system: System, client: Afterthought
-) -> None:
-    for view in ("now", "jobs", "dead", "memory", "settings", "doctor"):
-        page = phone.open(f"/operations?view={view}")
-        expect(page.get_by_role("navigation", name="Views")).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view
-    with window(browser, system.url) as own:
-        own.log_in(client.issue_token().token or "")
-        page = own.open("/operations")
-        expect(page.get_by_text("Only the admin's token and a reader's open this page.")).to_be_visible()
 
 
 def test_a_reader_sees_everything_and_can_change_nothing(

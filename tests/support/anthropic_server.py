@@ -85,7 +85,5 @@ def _as_ollama(message: dict[str, Any]) -> dict[str, Any]:
 
 
 class AnthropicServer(ModelServer):
-    """A server of Anthropic's protocol."""
-
     handler = _Handler
     chat_path = _Handler.chat_path

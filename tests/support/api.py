@@ -48,7 +48,6 @@ class Api:
         return answer.json()
 
     def send(self, method: str, path: str, token: str | None = ADMIN, **more: Any) -> httpx2.Response:
-        """Send a request under a token."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         return self.client.request(method, path, headers=headers | more.pop("headers", {}), **more)
 
@@ -59,12 +58,10 @@ class Api:
         return error_in(answer)
 
     def install(self, app_id: str = "chat") -> str:
-        """Install an app and return its path."""
         self.ask("POST", "/apps", json={"appId": app_id, "name": app_id.title()})
         return f"/apps/{app_id}"
 
     def token(self, app_id: str = "chat") -> str:
-        """Return a new token of an app."""
         return str(self.ask("POST", f"/apps/{app_id}/tokens")["token"])
 
     def converse(self, path: str, conversation_id: str, *said: str) -> str:
@@ -98,7 +95,6 @@ class Api:
             return insert_memory(session, Subject(app_id), new, Cause("extractive", "it ended", self.clock.now()), 10)
 
     def spend(self, app_id: str, units: float, conversation_id: str | None = None) -> None:
-        """Book a model call."""
         call = ModelCall(WorkKind.CREATE, "ollama:m", round(units * 10), 0, False, CallOutcome.ANSWERED, 0.1)
         with self.loop.database.write() as session:
             key = conversation_key(session, app_id, conversation_id) if conversation_id else None
@@ -116,12 +112,10 @@ class Api:
 
 
 def conversation_key(session: Session, app_id: str, conversation_id: str) -> int:
-    """Return our key of an app's conversation."""
     return get_conversation(session, app_id, conversation_id).key
 
 
 def metric_of(api: Api, name: str, **labels: str) -> float:
-    """Return what a series stands at in a scrape."""
     [value] = [
         sample.value
         for family in text_string_to_metric_families(api.send("GET", "/metrics").text)

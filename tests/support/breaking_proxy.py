@@ -22,11 +22,9 @@ class BreakingProxy:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
         return f"http://127.0.0.1:{self.listener.getsockname()[1]}"
 
     def break_all(self) -> None:
-        """Break every connection that is open now."""
         with self._lock:
             broken, self._open = self._open, set()
         for one in broken:
@@ -34,7 +32,6 @@ class BreakingProxy:
                 one.shutdown(socket.SHUT_RDWR)
 
     def serve(self) -> None:
-        """Take connections until the listener is closed."""
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self.listener.accept()
@@ -67,7 +64,6 @@ class BreakingProxy:
 
 @contextlib.contextmanager
 def breaking_proxy(host: str, port: int) -> Iterator[BreakingProxy]:
-    """Run a proxy in front of an address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         proxy = BreakingProxy((host, port), listener)
         server = threading.Thread(target=proxy.serve, daemon=True)

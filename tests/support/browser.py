@@ -31,7 +31,6 @@ class Window:
     troubles: list[str] = field(default_factory=list)
 
     def log_in(self, token: str) -> None:
-        """Log in with a token."""
         self.open("/login")
         self.page.get_by_label("Token").fill(token)
         self.page.get_by_role("button", name="Log in").click()
@@ -63,7 +62,6 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def visitor(browser: Browser) -> Iterator[BrowserContext]:
-    """Keep cookies and what was loaded apart from everybody else's."""
     context = browser.new_context(reduced_motion="reduce")
     context.set_default_timeout(_PATIENCE_MILLISECONDS)
     try:

@@ -13,7 +13,6 @@ from shared.db.engine import Database
 
 
 def places_of(canary: str, database: Database, client: redis.Redis, *folders: Path) -> list[str]:
-    """Return every place that still holds the text."""
     return [
         *(f"table {name}" for name in tables_holding(database, canary)),
         *_in_redis(canary, client),
@@ -22,7 +21,6 @@ def places_of(canary: str, database: Database, client: redis.Redis, *folders: Pa
 
 
 def tables_holding(database: Database, *texts: str) -> list[str]:
-    """Return the tables in which any of the texts stands."""
     with database.read() as session:
         return [
             table.name

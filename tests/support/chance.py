@@ -18,5 +18,4 @@ def draw_examples(profile: Literal["often", "long"]) -> None:
 
 
 def examples(most: int) -> int:
-    """Return how many of them to draw in this run."""
     return min(most, settings().max_examples) if settings().max_examples == _OFTEN else most

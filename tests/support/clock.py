@@ -6,8 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 
 class FrozenClock:
-    """Gives the same time until ``advance`` is called."""
-
     def __init__(self, at: datetime = datetime(2026, 3, 1, 12, tzinfo=UTC)) -> None:
         self.at = at
 
@@ -15,6 +13,5 @@ class FrozenClock:
         return self.at
 
     def advance(self, seconds: float) -> datetime:
-        """Let time pass."""
         self.at += timedelta(seconds=seconds)
         return self.at

@@ -17,14 +17,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from loop.cli.program import main
-from tests.support.api import Api
+from tests.support.api import ADMIN, Api
 from tests.support.waiting import wait_until
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command left behind."""
-
     status: int
     out: str
     err: str
@@ -61,24 +59,19 @@ class Busy:
 
 @dataclass
 class Terminal:
-    """A user who types commands."""
-
     api: Api
     url: str
     busy: Busy
     capsys: pytest.CaptureFixture[str]
 
     def run(self, *arguments: str, status: int = 0) -> Ran:
-        """Run a command and check its exit status."""
         return run(self.capsys, *arguments, status=status)
 
     def json(self, *arguments: str, status: int = 0) -> Any:
-        """Run a command for machines and return what it printed."""
         return self.run(*arguments, "--json", status=status).json
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Ran:
-    """Run a command in this process and check its exit status."""
     capsys.readouterr()
     with pytest.raises(SystemExit) as left:
         main(arguments)
@@ -102,3 +95,13 @@ def served(app: ASGIApp) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join()
+
+
+@contextlib.contextmanager
+def typing_at(api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Terminal]:
+    """Serve an interface to a shell that has its address and the admin's token."""
+    busy = Busy(api.client.app)
+    with served(busy) as url:
+        monkeypatch.setenv("AFTERTHOUGHT_URL", url)
+        monkeypatch.setenv("AFTERTHOUGHT_TOKEN", ADMIN)
+        yield Terminal(api, url, busy, capsys)

@@ -64,7 +64,6 @@ def _record(role: str, content: Any) -> dict[str, Any]:
 
 
 def points(session_id: str, tokens: int) -> list[Block]:
-    """Return words that take about so many tokens."""
     said = [f"Point {number} of {session_id} {'w ' * 80}" for number in range(max(1, tokens // 50))]
     return [Block(BlockKind.WORDS, "user", text) for text in said]
 
@@ -80,11 +79,9 @@ class Shop:
     project_id: str = PROJECT
 
     def register(self, session_id: str, exchanges: int = 20, **more: Any) -> None:
-        """Register a made-up session."""
         self.take_in(session_id, transcript(session_id, exchanges, **more))
 
     def take_in(self, session_id: str, text: str) -> None:
-        """Register a session that says ``text``."""
         self._shelf.add_text(session_id, text, self.project_id, self.app_id)
 
     @property
@@ -172,13 +169,11 @@ class Shop:
         return sorted(str(one.relative_to(folder)) for one in folder.rglob("composed/*/*"))
 
     def text(self, name: str, file: str = "composed.md") -> str:
-        """Return a document of a composition."""
         return (self.store.composition_folder(self.app_id, self.project_id, name) / file).read_text()
 
 
 @contextmanager
 def open_shop(house: House, folder: Path) -> Iterator[Shop]:
-    """Give an installation a store and sessions of its own."""
     originals = folder / "originals"
     originals.mkdir()
     yield Shop(house, Store(folder / "store"), originals)

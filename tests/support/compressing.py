@@ -122,7 +122,6 @@ class Press:
             )
 
     def make(self, session_id: str, settings: CompressionSettings, source: str | None = None) -> SessionVersion:
-        """Ask for a version and see it through."""
         asked = self.ask(session_id, settings, source)
         self.work_off()
         return self.version(session_id, asked.version_id)

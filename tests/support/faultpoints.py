@@ -16,8 +16,6 @@ VARIABLE = "TEST_FAULTPOINTS"
 
 
 class Point(StrEnum):
-    """Where."""
-
     BEFORE_CALL = "before_call"
     AFTER_CALL = "after_call"
     AFTER_COMMIT = "after_commit"
@@ -55,8 +53,6 @@ class Point(StrEnum):
 
 
 class ToolResult(StrEnum):
-    """What."""
-
     KILL = "kill"
     KILL_WITH_PARENT = "kill_with_parent"
     HOLD = "hold"
@@ -70,7 +66,6 @@ class Faultpoints:
         directory.mkdir(parents=True, exist_ok=True)
 
     def arm(self, point: Point, result: ToolResult) -> None:
-        """Have the next process that reaches ``point`` do ``deed``."""
         draft = self.directory / f".{point}"
         draft.write_text(result)
         draft.rename(self.directory / point)
@@ -80,11 +75,9 @@ class Faultpoints:
         return not (self.directory / point).exists() and not any(self.directory.glob(f"{point}.*[0-9]"))
 
     def let_go(self, point: Point) -> None:
-        """Let the process that is held at the point go on."""
         (self.directory / f"{point}.go").touch()
 
     def disarm(self) -> None:
-        """Forget every point."""
         for path in self.directory.iterdir():
             path.unlink(missing_ok=True)
 

@@ -100,7 +100,6 @@ class Forked:
         return status
 
     def terminate(self) -> None:
-        """Ask it to end."""
         if self.poll() is None:
             os.kill(self.pid, signal.SIGTERM)
 
@@ -150,7 +149,6 @@ def main() -> None:
 
 
 def _become(argv: list[str], env: dict[str, str], directory: str, log: str) -> None:
-    """Be the process that was asked for."""
     os.setsid()
     # By their numbers: what Python has buffered of the pipe is left alone, as nobody here reads from it.
     nothing, file = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)

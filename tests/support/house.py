@@ -177,8 +177,6 @@ class ScriptedSummaryAgent:
 
 
 class House:
-    """The installation. Facts are extracted where its settings say so."""
-
     def __init__(
         self, url: str, agent: MemoryAgent | None = None, cap: int = 10, embedder: Embedder | None = None
     ) -> None:
@@ -204,7 +202,6 @@ class House:
         """Nothing stands behind the agents, so that what they raise is seen."""
 
     def pipeline_of(self, kind: str) -> Pipeline:
-        """Return what carries out jobs of a kind."""
         if kind == JobKind.SUMMARISE:
             how = (self.summary_agent, self.embedder, self.accountant)
             return Summarise(self.database, self.clock, *how, self.metrics, 5, self.tuning, self.rules.summaries)
@@ -263,11 +260,9 @@ class House:
                 attempts.run(message, kind, self.pipeline_of(kind))
 
     def ask_for_vectors(self) -> bool:
-        """Have the loop's step ask for vectors that are missing."""
         return self.vector_step().run()
 
     def vector_step(self) -> EnqueueEmbedding:
-        """Return the loop's step that asks for vectors."""
         return EnqueueEmbedding(self.database, self.clock, self.embedder.name, 5)
 
     def embed(self) -> list[JobState]:
@@ -305,7 +300,6 @@ class House:
             return erase_app(session, app_id, "admin", self.clock.now())
 
     def erase(self, conversation_id: str = "c1", app_id: str = "notes") -> Erasure:
-        """Erase a conversation."""
         with self.database.write() as session:
             return erase_conversation(session, app_id, conversation_id, "admin", self.clock.now())
 

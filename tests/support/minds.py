@@ -40,19 +40,15 @@ _numbers = iter(range(1_000_000))
 
 
 def call(name: str, **arguments: Any) -> ToolCall:
-    """Return a model's wish to use a tool."""
     return ToolCall(f"call-{next(_numbers)}", name, arguments)
 
 
 def respond(text: str, **more: Any) -> ToolCall:
-    """Return a model's wish to answer."""
     return call("respond", text=text, **more)
 
 
 @dataclass
 class Thinking:
-    """A house with a loop that thinks when a test asks it to."""
-
     house: House
     chat: ScriptedToolChat = field(default_factory=ScriptedToolChat)
     rounds: int = 5
@@ -95,7 +91,6 @@ class Thinking:
         return self.house.clock.now().timestamp()
 
     def will(self, *steps: ToolStep | Callable[[Any], ToolStep]) -> None:
-        """Add to what the model does."""
         self.chat.steps.extend(steps)
 
     def said(
@@ -118,7 +113,6 @@ class Thinking:
         self.house.clock.advance(2)
 
     def remember(self, app_id: str, content: str) -> None:
-        """Have something remembered of an app."""
         with self.house.database.write() as session:
             cause = Cause("admin", "by hand", self.house.clock.now())
             insert_memory(session, Subject(app_id), NewMemory(content=content, agent="admin", epoch=0), cause, 10)
@@ -132,7 +126,6 @@ class Thinking:
         return None if focus is None else self.thinker.think(focus)
 
     def set_level(self, units: float) -> None:
-        """Set the energy level as of now."""
         self.regulator.settle()
         with self.house.database.write() as session:
             level = session.get(EnergyLevel, 1)
@@ -142,7 +135,6 @@ class Thinking:
                 level.micro, level.at = to_micro(units), self.house.clock.now()
 
     def change_app(self, app_id: str = "notes", **fields: Any) -> None:
-        """Change an app as the HTTP interface would."""
         with self.house.database.write() as session:
             session.execute(update(App).where(App.app_id == app_id).values(**fields))
             shown = session.get_one(App, app_id).answered_by == AnsweredBy.LOOP
@@ -153,7 +145,6 @@ class Thinking:
             return queries.get_conversation(session, app_id, conversation_id)
 
     def change(self, conversation_id: str, work: Callable[[Session, Conversation], object]) -> None:
-        """Do something with a locked conversation."""
         with self.house.database.write() as session:
             work(session, queries.lock_conversation(session, "notes", conversation_id))
 
@@ -163,7 +154,6 @@ class Thinking:
             return [(one.role, one.content) for one in queries.messages_of(session, key)]
 
     def answers(self, conversation_id: str) -> list[str]:
-        """Return what the loop answered in a conversation."""
         return [content for role, content in self.messages(conversation_id) if role == ASSISTANT]
 
     def drafts(self) -> list[Answer]:
@@ -177,7 +167,6 @@ class Thinking:
 
     @property
     def prompt(self) -> str:
-        """Everything the model was told at the beginning of its last turn."""
         return "\n".join(line.text for line in self.chat.exchanges[-1].lines[:2])
 
     def counted(self, name: str, **labels: str) -> float:

@@ -113,7 +113,6 @@ class ModelServer:
 
     @property
     def chats(self) -> list[dict[str, Any]]:
-        """The bodies of the calls of chats so far."""
         return [body for path, body in self.script.requests if path == self.chat_path]
 
     @property
@@ -126,11 +125,9 @@ class ModelServer:
         self.script.acts.extend(acts)
 
     def go_on(self) -> None:
-        """Let what is stalled continue."""
         self.script.go_on.set()
 
     def wait_for_chats(self, count: int, seconds: float = 10.0) -> None:
-        """Wait until ``count`` calls have arrived."""
         with self.script.arrived:
             if not self.script.arrived.wait_for(lambda: len(self.chats) >= count, seconds):
                 raise TimeoutError(f"only {len(self.chats)} of {count} calls arrived")
@@ -190,11 +187,9 @@ class Handler(BaseHTTPRequestHandler):
     chat_path: str
 
     def get(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Return status and answer of whatever is no chat."""
         raise NotImplementedError
 
     def error(self, status: int, message: str) -> dict[str, Any]:
-        """Return the body of an error."""
         return {"error": {"message": message, "type": "test", "param": None, "code": None}}
 
     @staticmethod
@@ -203,19 +198,15 @@ class Handler(BaseHTTPRequestHandler):
         return body
 
     def opening(self, act: Act, body: dict[str, Any]) -> Iterator[bytes]:
-        """Yield what comes before the first piece."""
         yield from ()
 
     def piece(self, text: str, body: dict[str, Any]) -> bytes:
-        """Return one piece of text as it is streamed."""
         raise NotImplementedError
 
     def tool(self, number: int, name: str, arguments: Any, body: dict[str, Any]) -> Iterator[bytes]:
-        """Yield a tool call."""
         raise NotImplementedError
 
     def failing(self, act: Act) -> bytes:
-        """Return an error inside a stream."""
         raise NotImplementedError
 
     def ending(self, act: Act, body: dict[str, Any], prompt: int | None, said: int) -> Iterator[bytes]:
@@ -234,11 +225,9 @@ class Handler(BaseHTTPRequestHandler):
 
     @property
     def key(self) -> str | None:
-        """What the request shows to be let in."""
         return self.headers.get("Authorization") or self.headers.get("x-api-key")
 
     def has(self, name: str) -> bool:
-        """Whether the server has a model."""
         return name in self.server.script.models or f"{name}:latest" in self.server.script.models
 
     def _answer(self, body: dict[str, Any]) -> None:
@@ -288,7 +277,6 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def send_answer(self, act: Act, body: dict[str, Any]) -> None:
-        """Stream the answer to a chat."""
         time.sleep(act.load_seconds)
         self.send_response(200)
         self.send_header("Content-Type", self.content_type)
@@ -342,7 +330,6 @@ class Handler(BaseHTTPRequestHandler):
         _shut(self.connection)
 
     def send_json(self, status: int, value: dict[str, Any]) -> None:
-        """Send an answer in one piece."""
         line = json.dumps(value).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -359,7 +346,6 @@ def _shut(connection: socket.socket) -> None:
 
 
 def text_of(act: Act, asked: dict[str, Any]) -> str:
-    """Return what the model says."""
     if act.answer is None and (act.tools or asked.get("tools")):
         return ""
     answer = sensible_answer(asked) if act.answer is None else act.answer
@@ -367,7 +353,6 @@ def text_of(act: Act, asked: dict[str, Any]) -> str:
 
 
 def tools_of(act: Act, asked: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """Return the tools the model wants used."""
     if act.tools or act.answer is not None or not asked.get("tools"):
         return act.tools
     return sensible_tools(asked)
@@ -384,5 +369,4 @@ def count_tokens(text: str) -> int:
 
 
 def sse(value: dict[str, Any], event: str | None = None) -> bytes:
-    """Return a server-sent event."""
     return (f"event: {event}\n" if event else "").encode() + b"data: " + json.dumps(value).encode() + b"\n\n"

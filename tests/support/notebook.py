@@ -48,13 +48,11 @@ class Notebook:
 
     @contextmanager
     def locked(self) -> Iterator[Session]:
-        """A transaction in which the app is locked."""
         with self.house.database.write() as session:
             lock_app(session, self.app_id)
             yield session
 
     def write(self, statement: str, pinned: bool = False, user_id: str | None = None) -> Fact:
-        """Write a fact by hand."""
         with self.locked() as session:
             subject = subject_of(self.app_id, user_id)
             return editing.write(session, subject, statement, self.hand(), pinned=pinned)[0]
@@ -110,11 +108,9 @@ class Notebook:
         return sorted(fact.statement for fact in self.facts())
 
     def known(self) -> set[str]:
-        """The conversations this has opened and not erased."""
         return set(self._keys)
 
     def fact(self, fact_id: int) -> Fact:
-        """A fact in whatever state."""
         with self.house.database.read() as session:
             return queries.get_fact(session, self.app_id, fact_id)
 

@@ -49,8 +49,6 @@ _PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQ
 
 
 class Typed(StrEnum):
-    """How a person's text came in."""
-
     PROMPT = "prompt"
     REJECTION = "rejection"
     ANSWER = "answer"
@@ -61,8 +59,6 @@ class Typed(StrEnum):
 
 
 class Foreign(StrEnum):
-    """Whose a text is that must never be shown as the person's."""
-
     SKILL = "skill"
     TEMPLATE = "template"
     HOOK = "hook"
@@ -96,8 +92,6 @@ class Spoken:
 
 @dataclass(frozen=True)
 class Said:
-    """A text somebody else wrote."""
-
     kind: Foreign
     text: str
     uuid: str
@@ -125,8 +119,6 @@ class Marked:
 
 @dataclass(frozen=True)
 class LeftBranch:
-    """What was left by rewinding."""
-
     spoken: tuple[Spoken, ...]
     foreign: tuple[Said, ...]
 
@@ -145,29 +137,23 @@ class Labels:
     """What the assistant said last; empty where the person has the last word."""
 
     def typed(self, *kinds: Typed) -> list[Spoken]:
-        """Return what a person typed in these ways."""
         return [one for one in self.spoken if one.kind in kinds]
 
 
 @dataclass(frozen=True)
 class OddTranscript:
-    """A transcript with its labels."""
-
     name: str
     records: tuple[Mapping[str, Any], ...]
     labels: Labels
 
     @property
     def session_id(self) -> str:
-        """Under which it is registered."""
         return self.name
 
     def text(self) -> str:
-        """Return it as the lines of a file."""
         return "".join(json.dumps(one, ensure_ascii=False, separators=(",", ":")) + "\n" for one in self.records)
 
     def write(self, folder: Path) -> Path:
-        """Write it under its name."""
         path = folder / f"{self.name}.jsonl"
         path.write_text(self.text(), "utf-8")
         return path
@@ -175,8 +161,6 @@ class OddTranscript:
 
 @dataclass(frozen=True)
 class Point:
-    """A place that can be gone back to."""
-
     parent: str | None
     entries: int
 
@@ -257,7 +241,6 @@ class Recorder:
         self._foreign(Foreign.TOOL, _GO_ON, uuid)
 
     def clarify(self, question: str, options: Sequence[str], partial: str, typed: str) -> None:
-        """Let the person reject a question to talk about it."""
         use = self._use("AskUserQuestion", self._questions([(question, options)]))
         answer = f"  Answer: {partial}" if partial else "  (No answer provided)"
         boiler = (
@@ -297,7 +280,6 @@ class Recorder:
         self._foreign(Foreign.TEMPLATE, template, meta)
 
     def local_command(self, name: str, output: str = "") -> None:
-        """Give a command that the tool carries out alone."""
         self._foreign(Foreign.TOOL, _CAVEAT, self._user(_CAVEAT, isMeta=True))
         indent = " " * 12
         tags = f"<command-name>/{name}</command-name>\n{indent}<command-message>{name}</command-message>"
@@ -307,13 +289,11 @@ class Recorder:
             self._foreign(Foreign.COMMAND, output, uuid)
 
     def shell(self, typed: str, output: str) -> None:
-        """Run a command of the person's own."""
         self._spoken(Typed.SHELL, typed, self._user(f"<bash-input>{typed}</bash-input>"))
         uuid = self._user(f"<bash-stdout>{output}</bash-stdout><bash-stderr></bash-stderr>")
         self._foreign(Foreign.RESULT, output, uuid)
 
     def memory(self, typed: str) -> None:
-        """Leave a note for the tool's own memory file."""
         self._spoken(Typed.MEMORY, typed, self._user(f"<user-memory-input>{typed}</user-memory-input>"))
 
     def queue(self, typed: str, *, absorbed: bool, as_blocks: bool = False) -> None:
@@ -329,7 +309,6 @@ class Recorder:
         self._spoken(Typed.QUEUED, typed, self._add("attachment", attachment=body))
 
     def take_back(self, typed: str) -> None:
-        """Type a prompt that is taken back for editing before it is sent."""
         self._bare("queue-operation", operation="enqueue", content=typed)
         self._bare("queue-operation", operation="popAll", content=typed)
         self._foreign(Foreign.TAKEN_BACK, typed, "")
@@ -341,12 +320,10 @@ class Recorder:
     # What the assistant says and does.
 
     def think(self, text: str) -> None:
-        """Write thoughts."""
         uuid = self._assistant({"type": "thinking", "thinking": text, "signature": "c2lnbmVk"})
         self._foreign(Foreign.THINKING, text, uuid)
 
     def say(self, text: str) -> None:
-        """Write words of the assistant's."""
         self._foreign(Foreign.ASSISTANT, text, self._assistant({"type": "text", "text": text}))
 
     def tool(self, name: str, given: Mapping[str, Any], result: str, *, error: str = "") -> None:
@@ -383,7 +360,6 @@ class Recorder:
     # What the tool writes by itself.
 
     def hook(self, text: str, *, stop: bool = False) -> None:
-        """Write what a hook said."""
         if stop:
             uuid = self._user(f"Stop hook feedback:\n{text}", isMeta=True)
         else:
@@ -391,18 +367,15 @@ class Recorder:
         self._foreign(Foreign.HOOK, text, uuid)
 
     def interrupted(self) -> None:
-        """Write that the person stopped the assistant."""
         self._foreign(Foreign.TOOL, _INTERRUPTED, self._user([{"type": "text", "text": _INTERRUPTED}]))
 
     def notification(self, text: str, *, attached: bool) -> None:
-        """Write that a task in the background ended."""
         tagged = f"<task-notification>\n<summary>{text}</summary>\n</task-notification>"
         body = {"type": "queued_command", "prompt": tagged, "commandMode": "task-notification"}
         uuid = self._add("attachment", attachment=body) if attached else self._user(tagged)
         self._foreign(Foreign.NOTIFICATION, text, uuid)
 
     def api_error(self, text: str) -> None:
-        """Write an error of the provider's as the tool does."""
         self._message_id = None
         uuid = self._assistant({"type": "text", "text": text}, model="<synthetic>", isApiErrorMessage=True)
         self._foreign(Foreign.TOOL, text, uuid)
@@ -418,14 +391,12 @@ class Recorder:
         self._foreign(Foreign.TITLE, text, "")
 
     def snapshot(self, message: str) -> None:
-        """Write which files the tool keeps copies of."""
         snapshot = {"messageId": message, "trackedFileBackups": {}, "timestamp": self._time()}
         self.records.append({
             "type": "file-history-snapshot", "messageId": message, "snapshot": snapshot, "isSnapshotUpdate": False,
         })  # fmt: skip
 
     def progress(self, output: str) -> None:
-        """Write the progress of a call."""
         data = {"type": "bash_progress", "output": output, "elapsedTimeSeconds": 3}
         uuid = self._add("progress", data=data, toolUseID=f"toolu_{self._calls}", keep_message=True)
         self._foreign(Foreign.RESULT, output, uuid)
@@ -444,7 +415,6 @@ class Recorder:
     # Going back, marks, and the end.
 
     def point(self) -> Point:
-        """Return where the session stands."""
         return Point(self.parent, len(self._entries))
 
     def rewind(self, point: Point) -> None:
@@ -466,7 +436,6 @@ class Recorder:
         return f"##keepit{weight // 100}.{weight % 100:02d}## {content}"
 
     def finish(self) -> OddTranscript:
-        """Return the transcript."""
         entries = self._entries
         spoken = tuple(one for one in entries if isinstance(one, Spoken))
         foreign = tuple(one for one in entries if isinstance(one, Said))
@@ -553,5 +522,4 @@ class Recorder:
 
 
 def without_marks(text: str) -> str:
-    """Return a text as it is read where marks are not shown."""
     return _MARKER.sub("", text)

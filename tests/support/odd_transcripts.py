@@ -13,8 +13,6 @@ from tests.support.odd_recorder import OddTranscript, Point, Recorder
 
 @dataclass(frozen=True)
 class Project:
-    """An invented project that invented work is done on."""
-
     folder: str
     suffix: str
     test: str

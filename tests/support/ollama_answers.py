@@ -81,7 +81,6 @@ def _reading(prompt: str) -> dict[str, Any]:
 
 
 def _condensed(prompt: str) -> dict[str, Any]:
-    """Repeat the first pieces of a record as far as there is room."""
     room = int(_LIMIT.findall(prompt)[-1])
     lines = []
     for number, text in _PIECE.findall(prompt):
@@ -108,7 +107,6 @@ def _compaction(prompt: str) -> dict[str, Any]:
 
 
 def embedding(text: str) -> list[float]:
-    """Return a unit vector in which equal words count together."""
     vector = [0.0] * _DIMENSIONS
     for word in re.findall(r"\w+", text.lower()):
         vector[hashlib.sha256(word.encode()).digest()[0] % _DIMENSIONS] += 1.0

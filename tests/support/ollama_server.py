@@ -5,9 +5,7 @@ Run it alone with ``python -m tests.support.ollama_server --port 11434``; it pri
 
 from __future__ import annotations
 
-import argparse
 import json
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,25 +70,5 @@ class _Handler(Handler):
 
 
 class OllamaServer(ModelServer):
-    """A server of Ollama's protocol."""
-
     handler = _Handler
     chat_path = _Handler.chat_path
-
-
-def main() -> None:
-    """Serve until interrupted."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--model", action="append", default=[], help="a model it has; may be repeated")
-    options = parser.parse_args()
-    with OllamaServer(models=tuple(options.model) or ("tiny:latest", "embedder:latest"), port=options.port) as server:
-        print(server.url, flush=True)
-        try:
-            threading.Event().wait()
-        except KeyboardInterrupt:
-            return
-
-
-if __name__ == "__main__":
-    main()

@@ -74,7 +74,6 @@ def speak_ollama(base_url: str, engines_name: str, name: str) -> Iterator[str]:
 
 
 def _asked(body: dict[str, Any], model: str) -> dict[str, Any]:
-    """Return a chat of Ollama's as one of OpenAI's."""
     options = body.get("options", {})
     asked = {
         "model": model, "messages": body["messages"], "max_tokens": options["num_predict"],
@@ -86,7 +85,6 @@ def _asked(body: dict[str, Any], model: str) -> dict[str, Any]:
 
 
 def _told(events: Iterator[str], model: str) -> Iterator[dict[str, Any]]:
-    """Yield the events of an answer of OpenAI's as lines of Ollama's."""
     frame = {"model": model, "created_at": "2025-01-01T00:00:00Z"}
     reason, usage = "stop", dict[str, Any]()
     for event in events:

@@ -134,7 +134,6 @@ class PostgresServer:
         return True
 
     def stop(self) -> None:
-        """End the server and remove everything it wrote."""
         self._administration.close()
         self._process.send_signal(signal.SIGINT)
         try:

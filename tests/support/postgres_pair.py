@@ -32,16 +32,13 @@ class PostgresPair:
         return f"postgresql+psycopg://postgres@/{self.name}?{hosts}&target_session_attrs=read-write"
 
     def kill_primary(self) -> None:
-        """End the primary as a loss of its machine would."""
         os.killpg(self.primary._process.pid, signal.SIGKILL)
         self.primary._process.wait()
 
     def promote(self) -> None:
-        """Have the standby take writes."""
         self.primary._run("pg_ctl", "promote", "-w", "-D", str(self._data))
 
     def stop(self) -> None:
-        """End both servers and remove what they wrote."""
         os.killpg(self._standby.pid, signal.SIGQUIT)
         self._standby.wait(20)
         self.primary.stop()

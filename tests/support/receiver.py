@@ -19,20 +19,16 @@ Behave = Callable[[BaseHTTPRequestHandler], None]
 
 @dataclass(frozen=True)
 class Received:
-    """One request."""
-
     path: str
     headers: dict[str, str]
     body: bytes
 
     @property
     def json(self) -> Any:
-        """The body."""
         return json.loads(self.body)
 
     @property
     def message_id(self) -> str:
-        """What repetitions are told by."""
         return self.headers["webhook-id"]
 
     def is_signed_with(self, secret: str) -> bool:
@@ -54,13 +50,11 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
         return f"http://127.0.0.1:{self.port}/hook?a=b"
 
 
 @contextlib.contextmanager
 def receiving() -> Iterator[Receiver]:
-    """Listen until the block ends."""
     receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):

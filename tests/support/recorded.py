@@ -30,7 +30,6 @@ def marked_transcript(month: int = 1) -> bytes:
 
 
 def odd_transcript() -> bytes:
-    """Return one with every oddity of the recorder."""
     return odd_transcripts()[1].text().encode()
 
 
@@ -43,7 +42,6 @@ def register(client: Afterthought, session_id: str = "abc123", content: bytes | 
 
 
 def compress(client: Afterthought, session_id: str = "abc123", ratio: int = 10) -> str:
-    """Make a version and wait for it."""
     made = client.make_version(session_id, mode="uniform", compaction_ratio=ratio).version_id
     assert made is not None
     wait_until(

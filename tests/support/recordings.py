@@ -77,7 +77,6 @@ class Shelf:
         return self.add_text(transcript.session_id, transcript.text(), project_id, app_id)
 
     def add_text(self, session_id: str, text: str, project_id: str, app_id: str) -> RecordedSession:
-        """Register what a transcript says."""
         original = self.folder / f"{app_id}-{session_id}.jsonl"
         original.write_text(text, "utf-8")
         place = self.registrar.locate(app_id, project_id, session_id)

@@ -16,7 +16,6 @@ from tests.support.house import House
 
 
 def spend(house: House, units: float, app_id: str = "notes", kind: str = "create_memory") -> None:
-    """Book something as spent now."""
     with house.database.write() as session:
         session.add(
             Spending(
@@ -67,7 +66,6 @@ class Relay:
         self.queues.append(queue)
 
     def claims(self) -> Iterator[Claim]:
-        """Claim what was sent."""
         while self.sent:
             claim = self.house.claim(self.sent.pop(0))
             if claim is not None:

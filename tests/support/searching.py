@@ -105,10 +105,8 @@ class Library:
             append_messages(session, conversation, messages, now)
 
     def find(self, text: str, app_id: str = "notes", limit: int = 10, **wanted: object) -> Search:
-        """Search with all vectors made."""
         self.house.embed()
         return self.finder.find(app_id, SearchRequest(text, limit, **wanted))  # type: ignore[arg-type]
 
     def ids(self, text: str, app_id: str = "notes", limit: int = 10, **wanted: object) -> list[str]:
-        """Return the ids of the messages that are found."""
         return [hit.message_id for hit in self.find(text, app_id, limit, **wanted).hits]

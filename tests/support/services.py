@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 import os
 import secrets
 import shutil
@@ -32,6 +33,7 @@ __all__ = [
     "System",
     "free_port",
     "pool_children",
+    "start_command",
     "start_redis",
     "start_system",
     "wait_until",
@@ -59,22 +61,18 @@ class ServiceProcess:
 
     @property
     def log(self) -> str:
-        """The text of the log so far."""
         return self.log_file.read_text("utf-8", "replace") if self.log_file.exists() else ""
 
     @property
     def alive(self) -> bool:
-        """Whether the main process runs."""
         return self.popen is not None and self.popen.poll() is None
 
     @property
     def pid(self) -> int:
-        """The main process's id."""
         assert self.popen is not None, f"{self.name} was never started"
         return self.popen.pid
 
     def start(self) -> None:
-        """Start the process in a group of its own."""
         assert not self.alive, f"{self.name} runs already"
         if can_fork(self.argv, self.env):
             self.popen = fork(self.argv, self.env, self.directory, self.log_file)
@@ -108,10 +106,20 @@ class ServiceProcess:
         return int(self.popen.wait())
 
     def signal_group(self, number: signal.Signals) -> None:
-        """Send a signal to the process and everything it started."""
         if self.popen is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.popen.pid, number)
+
+
+_numbers = itertools.count()
+
+
+def start_command(directory: Path, env: Mapping[str, str], *arguments: str) -> ServiceProcess:
+    """Start a command of ``afterthought``, as an operator does, with a log of its own."""
+    name = f"command-{next(_numbers)}"
+    command = ServiceProcess(name, (sys.executable, "-m", "loop.cli", *arguments), env, directory)
+    command.start()
+    return command
 
 
 @dataclass
@@ -137,7 +145,6 @@ class System:
         return httpx.Client(base_url=self.url, headers=headers, timeout=timeout, trust_env=False)
 
     def is_ready(self) -> bool:
-        """Return whether the loop answers that it can serve."""
         return _status(self.url, "/health/ready") == 200
 
     def wait_ready(self, timeout: float = 60.0) -> None:
@@ -272,7 +279,6 @@ def start_redis(directory: Path, *, erase: bool = False) -> EmbeddedRedis:
 
 
 def pool_children(pid: int) -> list[int]:
-    """Return the ids of the direct children of ``pid``."""
     answer = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True)
     rows = (line.split() for line in answer.stdout.splitlines())
     return sorted(int(child) for child, parent, state in rows if int(parent) == pid and not state.startswith("Z"))

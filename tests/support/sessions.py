@@ -68,7 +68,6 @@ class Sessions:
         return self.ask("GET", path, **params)
 
     def text(self, path: str, **params: Any) -> str:
-        """Return a document as it is sent."""
         answer = self.api.send("GET", f"{MEMORY}{path}", params={"appId": self.app_id} | params)
         assert answer.is_success, answer.text
         return answer.text
@@ -84,7 +83,6 @@ class Sessions:
         return self.get(f"{path}/{version_id}")
 
     def compose(self, name: str, *components: str | dict[str, Any], budget: int = 2000, **more: Any) -> Any:
-        """Ask for a composition."""
         parts = [{"sessionId": one} if isinstance(one, str) else one for one in components]
         body = {"name": name, "components": parts, "totalTokenBudget": budget} | more
         return self.ask("POST", f"/projects/{PROJECT}/compositions", 202, body)["composition"]

@@ -25,8 +25,6 @@ def named(user: str) -> dict[str, str]:
 
 @dataclass
 class Talks:
-    """An app and its users."""
-
     api: Api
     worker: WorkerServices
     numbers: Iterator[int] = field(default_factory=itertools.count)
@@ -66,7 +64,6 @@ class Talks:
         return {one["fact"]: one["id"] for one in listed}
 
     def summaries(self) -> list[str]:
-        """Return those of the last conversation."""
         return [one["content"] for one in self.api.ask("GET", f"{self.last}/summaries")["summaries"]]
 
     def history(self, fact: int) -> list[dict[str, Any]]:

@@ -59,7 +59,6 @@ _CHAT_TEMPLATE = """
 
 
 def write_model(path: Path) -> None:
-    """Write the model as a GGUF file of the llama architecture."""
     random = np.random.default_rng(_SEED)
     writer = GGUFWriter(path, "llama")
     _write_shape(writer)

@@ -17,19 +17,16 @@ def real_files() -> list[Path]:
 
 
 def user(text: str, uuid: str, **more: Any) -> dict[str, Any]:
-    """Return a person's prompt."""
     return {"type": "user", "uuid": uuid, "parentUuid": None, "message": {"role": "user", "content": text}} | more
 
 
 def assistant(text: str, uuid: str, parent: str | None = None, **more: Any) -> dict[str, Any]:
-    """Return an answer of the assistant's."""
     message = {"id": f"msg-{uuid}", "role": "assistant", "model": "m", "usage": {"output_tokens": 5}}
     blocks = [{"type": "text", "text": text}]
     return {"type": "assistant", "uuid": uuid, "parentUuid": parent, "message": message | {"content": blocks}} | more
 
 
 def tool(name: str, given: dict[str, Any], result: str, number: int) -> Iterator[dict[str, Any]]:
-    """Yield a call of a tool and its result."""
     use = {"type": "tool_use", "id": f"t{number}", "name": name, "input": given}
     answer = {"type": "tool_result", "tool_use_id": f"t{number}", "content": result}
     yield {"type": "assistant", "uuid": f"use{number}", "message": {"id": f"mu{number}", "content": [use]}}
@@ -37,12 +34,10 @@ def tool(name: str, given: dict[str, Any], result: str, number: int) -> Iterator
 
 
 def lines(*records: dict[str, Any]) -> bytes:
-    """Return records as lines."""
     return b"".join(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in records)
 
 
 def write(path: Path, *records: dict[str, Any]) -> Path:
-    """Write a transcript."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(lines(*records))
     return path

@@ -48,8 +48,6 @@ MOST_NAMES = 0.05
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a version under one label."""
-
     label: str
     text: str
     length: int
@@ -63,8 +61,6 @@ class Section:
 
 @dataclass(frozen=True)
 class Violation:
-    """Something a version must not say or lack."""
-
     rule: str
     detail: str
 
@@ -85,8 +81,6 @@ class Retained:
 
 @dataclass
 class Verdict:
-    """What the checker found."""
-
     violations: list[Violation] = field(default_factory=list)
     retained: Retained = field(default_factory=Retained)
     names_share: float = 0.0
@@ -127,7 +121,6 @@ def check_markdown(markdown: str, labels: Labels) -> Verdict:
 
 
 def squash(text: str) -> str:
-    """Return a text without its white space and marks."""
     return re.sub(r"\s+", "", _MARKER.sub("", text))
 
 
@@ -160,7 +153,6 @@ def _bounds(text: str) -> set[int]:
 
 
 def _runs_on(before: str, line: str) -> bool:
-    """Whether a line goes on with a sentence that was broken by hand."""
     if not before.strip() or not line.strip() or _LISTED.match(line) or _FENCE.match(before):
         return False
     return bool(re.search(r"[\w,;–-]$", before.rstrip())) and line.lstrip()[0].islower()
@@ -384,7 +376,6 @@ def _check_others(sections: Sequence[Section], labels: Labels, verdict: Verdict,
 
 
 def _check_left(sections: Sequence[Section], labels: Labels, verdict: Verdict, form: str) -> None:
-    """A branch that was left is one line that says so."""
     kept = squash(" ".join(one.text for one in (*labels.spoken, *labels.foreign)))
     lines = [
         ("Rewound" if _REWOUND.match(line) else one.speaker, line)
@@ -445,7 +436,6 @@ def _check_end(sections: Sequence[Section], labels: Labels, verdict: Verdict, fo
 
 
 def check_records(records: Sequence[dict[str, Any]], verdict: Verdict) -> None:
-    """Check that the records load as what the recorder writes."""
     turns = [one for one in records if one.get("type") in ("user", "assistant")]
     for before, record in pairwise([{}, *records]):
         missing = [name for name in ("sessionId", "cwd", "version", "uuid", "timestamp") if not record.get(name)]

@@ -25,7 +25,6 @@ from worker.wiring import WorkerServices, wire
 def open_worker(
     url: str, home: Path, clock: Clock, registry: CollectorRegistry, **chosen: Any
 ) -> Iterator[WorkerServices]:
-    """Build what a worker with these settings has."""
     settings = default_settings(database_url=url, redis_url=NO_REDIS, home=home, embedding="ngrams", **chosen)
     worker = wire(settings, Metrics(registry), "node", clock)
     try:
