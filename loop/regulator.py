@@ -244,7 +244,6 @@ class Regulator:
         return self._typical[1]
 
     def reading(self, session: Session) -> EnergyReading:
-        """Return the present state of the energy."""
         now = self._clock.now()
         gate, refill = self._settings.energy_gate_percent, self._settings.energy_refill_per_second
         level = self.level(session)

@@ -263,7 +263,6 @@ class RotatingLog:
             self._file.flush()
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def _numbered(self, number: int) -> Path:

@@ -48,7 +48,6 @@ class RequestContext:
         return self.loop.clock.now()
 
     def read(self) -> AbstractContextManager[Session]:
-        """Open a transaction that only reads."""
         return self.loop.database.read()
 
     def write(self, work: Work) -> Response:
@@ -56,7 +55,6 @@ class RequestContext:
         return carry_out(self.loop.database, self.idempotent, work, self.now())
 
     def cause(self, reason: str) -> Cause:
-        """Return this caller as the cause of a change."""
         return Cause(self.caller.name, reason, self.now())
 
     def user_meant(self, named: str | None, conversation_id: str | None = None) -> str | None:

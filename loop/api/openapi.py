@@ -73,7 +73,6 @@ _NONE = object()
 
 
 def add_examples(schemas: dict[str, Any]) -> None:
-    """Give every schema that has none an example."""
     for name, schema in schemas.items():
         schema.setdefault("examples", [_example_of(schema, schemas, (name,))])
 

@@ -73,7 +73,6 @@ class PartialModel(RequestModel):
         cls.model_rebuild(force=True)
 
     def given(self) -> dict[str, Any]:
-        """Return what is to be changed."""
         return self.model_dump(exclude_none=True)
 
 

@@ -121,5 +121,4 @@ def answer(body: BaseModel, status: int = 200) -> Response:
 
 
 def as_json(body: BaseModel) -> dict[str, Any]:
-    """Return an answer as it goes over the wire."""
     return body.model_dump(mode="json", by_alias=True)

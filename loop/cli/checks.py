@@ -140,7 +140,6 @@ def check_difference(here: Mapping[str, str], there: Mapping[str, str]) -> Itera
 
 
 def check_python() -> Finding:
-    """Look at the interpreter."""
     found = f"{platform.python_implementation()} {platform.python_version()}"
     if sys.version_info < _OLDEST_PYTHON:
         return fail("python", found, "Install Python 3.11 or newer, and Afterthought again with it.")

@@ -409,7 +409,6 @@ def in_json(answer: Any) -> Any:
 
 
 def given(**arguments: Any) -> dict[str, Any]:
-    """Return the arguments that were given."""
     return {name: value for name, value in arguments.items() if value is not None}
 
 

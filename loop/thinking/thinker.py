@@ -112,7 +112,6 @@ class Thinker:
 
     @property
     def is_free(self) -> bool:
-        """Whether a turn may begin."""
         return not self._draining.is_set() and not self._busy.is_set()
 
     def next_selected(self) -> Focus | None:

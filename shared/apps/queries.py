@@ -73,7 +73,6 @@ def lock_budgets(session: Session, app_id: str) -> Budgets:
 
 
 def answered_by_loop(session: Session, app_ids: Collection[str]) -> set[str]:
-    """Return which of the apps are installed and let the loop answer."""
     query = select(App.app_id).where(App.app_id.in_(app_ids), *_LOOP_ANSWERS)
     return set(session.scalars(query))
 
@@ -135,12 +134,10 @@ def list_apps(
 
 
 def token_by_digest(session: Session, digest: str) -> Token | None:
-    """Return a token that is not revoked."""
     return session.scalar(select(Token).where(Token.digest == digest, Token.revoked_at.is_(None)))
 
 
 def list_user_settings(session: Session, app_id: str, user_id: str | None = None) -> Sequence[UserSettings]:
-    """Return what is set for the users of an app, or for one of them."""
     query = select(UserSettings).where(UserSettings.app_id == app_id).order_by(UserSettings.user_id)
     return session.scalars(query if user_id is None else query.where(UserSettings.user_id == user_id)).all()
 
@@ -151,7 +148,6 @@ def list_tokens(session: Session, app_id: str) -> Sequence[Token]:
 
 
 def tokens_issued_by(session: Session, token_id: str) -> Sequence[Token]:
-    """Return the tokens that a token issued."""
     return session.scalars(select(Token).where(Token.parent_id == token_id)).all()
 
 
@@ -300,11 +296,9 @@ class Caller:
         return self.name.removeprefix(_NAMED) if self.scope is Scope.APP else None
 
     def has(self, grant: Grant) -> bool:
-        """Whether this caller may do what a token is made for."""
         return self.scope is Scope.ADMIN or grant in self.grants
 
     def may_touch(self, app_id: str) -> bool:
-        """Whether this caller may act on an app."""
         return self.scope is Scope.ADMIN or self.app_id == app_id
 
 

@@ -63,7 +63,6 @@ class InstallationSettings(SettingsGroup):
 
     @property
     def database(self) -> str:
-        """The database address in force."""
         return self.database_url or f"sqlite:///{self.home / 'afterthought.db'}"
 
     @property

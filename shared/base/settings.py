@@ -145,7 +145,6 @@ class Settings(
 
     @property
     def serves_pages(self) -> bool:
-        """Whether the pages are served."""
         return self.host in _LOOPBACK if self.pages is None else self.pages
 
     @property

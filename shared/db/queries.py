@@ -71,7 +71,6 @@ def table_sizes(session: Session) -> list[TableSize]:
 
 
 def _of(session: Session, table: sa.Table, sizes: _Sizes) -> tuple[int, int | None]:
-    """Return rows and bytes of a table."""
     size, rows = sizes.get(table.name, (None, None))
     return session.scalar(sa.select(sa.func.count()).select_from(table)) or 0 if rows is None else rows, size
 
@@ -103,7 +102,6 @@ def count(session: Session, query: Select[int]) -> int:
 
 
 def rows_changed(session: Session, statement: Delete | Update) -> int:
-    """Carry a statement out and return how many rows it deleted or changed."""
     return int(session.execute(statement).rowcount)  # type: ignore[attr-defined]
 
 

@@ -248,7 +248,6 @@ def defer_sequence(
 
 
 def make_sequence_due(session: Session, app_id: str, work_class: WorkClass, sequence: str, now: datetime) -> None:
-    """Make what waits in a sequence due."""
     later = queries.seqs_of_sequence(app_id, work_class, sequence).where(Job.due_at > now)
     session.execute(update(Job).where(Job.seq.in_(later)).values(due_at=now))
     tenant_queues.refresh(session, app_id, work_class, now)

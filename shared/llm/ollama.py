@@ -122,7 +122,6 @@ class ShownModel(BaseModel):
 
 
 def ask_shown(client: httpx.Client, model: str) -> ShownModel:
-    """Ask Ollama for what it shows of a model."""
     return read_reported(client.post("/api/show", json={"model": model}), ShownModel)
 
 

@@ -81,12 +81,10 @@ class _Statement:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words that say something in it."""
         return frozenset(query_words(self.hit.ranked.candidate.content))
 
     @cached_property
     def is_objection(self) -> bool:
-        """Whether it begins as a correction does."""
         return _OBJECTS.match(self.hit.ranked.candidate.content) is not None
 
     @cached_property

@@ -84,7 +84,6 @@ StoredVector = tuple[int, int, int, bytes]
 
 
 def app_index(session: Session, app_id: str) -> AppIndex | None:
-    """Return an app's index."""
     return session.scalar(select(AppIndex).where(AppIndex.app_id == app_id), execution_options=_FRESH)
 
 
@@ -148,12 +147,10 @@ def erased_since(session: Session, serving: ServingVectors, number: int) -> Sequ
 
 
 def count_vectors(session: Session, set_key: int) -> int:
-    """Return how many vectors a set has."""
     return count(session, select(func.count()).select_from(MessageVector).where(MessageVector.set_key == set_key))
 
 
 def first_vectors(session: Session, set_key: int, limit: int) -> Sequence[int]:
-    """Return the keys of the oldest vectors of a set."""
     query = select(MessageVector.key).where(MessageVector.set_key == set_key).order_by(MessageVector.key).limit(limit)
     return session.scalars(query).all()
 
@@ -237,7 +234,6 @@ def passages_of_messages(session: Session, keys: Collection[int]) -> dict[int, l
 
 
 def parts_kept(session: Session, set_key: int, doc_ids: Collection[int]) -> dict[int, set[int]]:
-    """Return which parts of some places have a vector in a set."""
     found: dict[int, set[int]] = {}
     one = MessageVector
     for doc_id, part in session.execute(

@@ -53,7 +53,6 @@ class RankedCandidate(NamedTuple):
 
     @property
     def parts(self) -> dict[str, float]:
-        """What each signal brings."""
         # Made when somebody wants to know: a search ranks hundreds, and explains a few.
         return dict(zip(self.signals, self.brought, strict=True))
 
@@ -84,12 +83,10 @@ class SearchHit:
 
     @property
     def doc_id(self) -> int:
-        """Where it was said."""
         return self.ranked.candidate.doc_id
 
     @property
     def role(self) -> str:
-        """Who said it."""
         return self.ranked.candidate.role
 
     @property
@@ -156,7 +153,6 @@ Recipe = WeightedRecipe | SignalRecipe
 
 
 def recipe_of(tuning: Tuning) -> Recipe:
-    """Return how results are ranked under a tuning."""
     if tuning.formula is RankingFormula.WEIGHTED:
         return WeightedRecipe(tuning.alpha, tuning.beta, tuning.gamma)
     return SIGNALS

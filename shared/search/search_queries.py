@@ -288,7 +288,6 @@ def names_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> set[str]:
 
 
 def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
-    """Return the contents of messages by their keys."""
     rows = session.execute(select(Message.key, Message.content).where(Message.key.in_(keys)))
     return {key: content for key, content in rows}  # noqa: C416 - dict() takes a result for a mapping
 

@@ -194,7 +194,6 @@ def writable(text: str) -> str:
 
 
 def speaker_of(block: Block) -> str:
-    """Return who says a block, as it is shown."""
     who = "User" if block.role == "user" else "Assistant"
     # Replacing nothing makes no new text, of which a session would have as many as statements.
     return block.label or _LABELS.get(block.kind, who).replace("{who}", who)

@@ -85,7 +85,6 @@ def records_of(
 
 
 def line_of(record: Mapping[str, Any]) -> str:
-    """Return a record as the line of a file, with its end."""
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 

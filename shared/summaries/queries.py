@@ -46,7 +46,6 @@ def summaries_to_embed(session: Session, app_id: str, model: str, limit: int) ->
 
 
 def count_of_app(session: Session, app_id: str, conversations: Select[int] | None = None) -> int:
-    """Return how many summaries an app has, or some of its conversations."""
     query = select(func.count()).select_from(Summary).where(Summary.app_id == app_id)
     return count(session, query if conversations is None else query.where(Summary.conversation_key.in_(conversations)))
 

@@ -212,7 +212,6 @@ class _TellingExporter:
         _EXPORTER_LOG.setLevel(logging.CRITICAL)
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send some spans."""
         result = self.exporter.export(spans)
         is_heard = result.name == "SUCCESS"
         # That the queue is full then is no news.
@@ -225,5 +224,4 @@ class _TellingExporter:
         return result
 
     def shutdown(self) -> None:
-        """Let go of the connection."""
         self.exporter.shutdown()

@@ -226,5 +226,4 @@ def _wants_replanning(composition: Composition, rows: Sequence[ComponentRow]) ->
 
 
 def build(container: WorkerContainer) -> ComposeContext:
-    """Return the pipeline of a worker."""
     return ComposeContext(container.database, container.clock, container.store, container.metrics, container.settings)

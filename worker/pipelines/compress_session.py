@@ -265,7 +265,6 @@ def _admitted(part: CondensedChunk, chunk: Chunk, admission: Admission) -> Conde
 
 
 def build(container: WorkerContainer) -> CompressSession:
-    """Return the pipeline of a worker."""
     agents = container.agents.sessions
     return CompressSession(
         container.database,

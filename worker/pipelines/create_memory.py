@@ -366,7 +366,6 @@ def by_rules(new: CompactionCandidate, limit: int, because: str | None) -> Rule:
 
 
 def build(container: WorkerContainer) -> CreateMemory:
-    """Return the pipeline of a worker."""
     settings, agents = container.settings, container.agents
     facts = FactLearner(container.clock, agents.embedder, container.metrics) if settings.facts else None
     cap, limit = settings.memory_cap, settings.memory_max_chars

@@ -59,7 +59,6 @@ class TextDifference(ResponseModel):
 
     @classmethod
     def of(cls, one: BlockDifference, version_id: str) -> TextDifference:
-        """Return a difference as it goes over the wire."""
         block = one.block
         text = block.text if block.call is None else markdown_of(block).strip()
         return cls.from_row(

@@ -63,7 +63,6 @@ class Durations(ResponseModel):
 
     @classmethod
     def of(cls, took: DurationStatistics) -> Durations:
-        """Return durations as they go over the wire."""
         figures = {name: round(getattr(took, name), 3) for name in ("mean", "p50", "p95", "p99")}
         return cls(count=took.count, **figures)
 

@@ -59,7 +59,6 @@ class MakeVersion(CompressionSettings):
     dry_run: Flag = Field(False, description="Only say what would come of it.")
 
     def as_settings(self) -> CompressionSettings:
-        """Return how it is to be made."""
         own = self.model_dump(exclude={"source_version", "reason", "dry_run"}, exclude_unset=True)
         return CompressionSettings.model_validate(own)
 
@@ -107,7 +106,6 @@ class VersionAnswer(ResponseModel):
 
     @classmethod
     def of(cls, version: SessionVersion, session_id: str, used_in: Sequence[str] = ()) -> VersionAnswer:
-        """Return a version as it goes over the wire."""
         source = version.source_number
         return cls.from_row(
             version,
@@ -153,7 +151,6 @@ class VersionForeseen(ResponseModel):
 
     @classmethod
     def of(cls, estimate: VersionEstimate) -> VersionForeseen:
-        """Return what was foreseen as it goes over the wire."""
         decisions = estimate.plan.decisions
         preserved = sum(one.survived for one in decisions)
         return cls.from_row(
@@ -192,7 +189,6 @@ class SessionJobAnswer(JobAnswer):
 
     @classmethod
     def about(cls, found: SessionJob, expected_at: datetime | None) -> SessionJobAnswer:
-        """Return a job with what it makes as it goes over the wire."""
         version, composition = found.compression, found.composition
         return cls.from_row(
             found.job,

@@ -238,7 +238,6 @@ class CompressionOrigin:
     markers: Sequence[KeepitMarker]
 
     def version_file(self, store: Store, version: SessionVersion, ending: str) -> Path:
-        """Return where a version's file lies."""
         return store.versions_folder(self.app_id, self.project_id, self.session_id) / f"{version.file}.{ending}"
 
 
@@ -313,7 +312,6 @@ def read_original(
 
 
 def message_count(blocks: Sequence[Block]) -> int:
-    """Return how many messages there are."""
     return blocks[-1].message + 1 if blocks else 0
 
 

@@ -159,7 +159,6 @@ class WrittenVersion:
 
     @property
     def decisions(self) -> Sequence[MarkerDecision]:
-        """What became of every marker."""
         return (*self.version.plan.decisions, *self.gone)
 
 

@@ -145,7 +145,6 @@ class AgedVersion:
 
     @property
     def made_at(self) -> datetime:
-        """When it was there."""
         return self.row.finished_at or self.row.created_at
 
     @property
@@ -231,7 +230,6 @@ class PruningRules(_RulesBody):
 
     @property
     def says_anything(self) -> bool:
-        """Whether any rule is given."""
         return self.unused or self.superseded or self.older_than_days is not None
 
 
@@ -327,7 +325,6 @@ class AgeingSession:
         ]
 
     def made_with(self, preset: TierPreset) -> AgedVersion | None:
-        """Return the newest version of all there is that was made with a preset."""
         made = [one for one in self.fresh if one.row.settings.get("tierPreset") == preset]
         return max(made, key=lambda one: one.row.number, default=None)
 

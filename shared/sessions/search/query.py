@@ -103,7 +103,6 @@ def matched_files(paths: Sequence[str], touched: Sequence[str]) -> list[str]:
 
 
 def matched_topics(requested: Sequence[str], topics: Sequence[str]) -> list[str]:
-    """Return which topics are meant by what is wanted."""
     lower = [one.lower() for one in requested]
     return [topic for topic in topics if any(one in topic.lower() for one in lower if one)]
 
@@ -134,7 +133,6 @@ class ScoredSession:
 
     @property
     def kind(self) -> SessionHitKind:
-        """Where it was found."""
         return SessionHitKind.ORIGINAL if self.compression_key is None else SessionHitKind.VERSION
 
 
