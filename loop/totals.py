@@ -19,7 +19,7 @@ import base64
 import binascii
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -91,6 +91,11 @@ def one(value: float) -> Values:
     return {(): value}
 
 
+def _of_each(counts: Mapping[str, int], keys: Iterable[str]) -> Values:
+    """Return the values of a gauge of one label; 0 where nothing was counted."""
+    return {(key,): counts.get(key, 0) for key in keys}
+
+
 def _jobs(session: Session) -> Totals:
     counts = count_by_state(session)
     return {JOBS: {(kind, state): counts.get((kind, state), 0) for kind in JobKind for state in FINISHED}}
@@ -99,10 +104,6 @@ def _jobs(session: Session) -> Totals:
 def _apps(session: Session) -> Totals:
     apps, remembering = count_remembering(session)
     return {APPS: one(apps), APPS_REMEMBERING: one(remembering), UTILISATION: one(remembering / apps if apps else 0.0)}
-
-
-def _memories(session: Session) -> Totals:
-    return {MEMORIES: one(count_all(session))}
 
 
 def _facts(session: Session) -> Totals:
@@ -128,20 +129,10 @@ def _sessions(session: Session) -> Totals:
     return {SESSIONS: one(number), SESSION_BYTES: one(size_bytes)}
 
 
-def _versions(session: Session) -> Totals:
-    versions = count_all_versions(session)
-    return {VERSIONS: {(state,): versions.get(state, 0) for state in BuildState}}
-
-
 _COUNTS: tuple[Callable[[Session], Totals], ...] = (
-    _jobs,
-    _apps,
-    _memories,
-    _facts,
-    _conversations,
-    _budgets,
-    _sessions,
-    _versions,
+    lambda session: {MEMORIES: one(count_all(session))},
+    lambda session: {VERSIONS: _of_each(count_all_versions(session), BuildState)},
+    *(_jobs, _apps, _facts, _conversations, _budgets, _sessions),
 )
 
 
@@ -188,22 +179,10 @@ def _compactions(session: Session, apps: Sequence[str], now: datetime) -> Totals
     return {APP_COMPACTIONS: {(app, outcome): made[app, outcome] for app in apps for outcome in CompactionOutcome}}
 
 
-def _app_memories(session: Session, apps: Sequence[str], _now: datetime) -> Totals:
-    counts = count_by_app(session, apps)
-    return {APP_MEMORIES: {(app,): counts.get(app, 0) for app in apps}}
-
-
-def _app_facts(session: Session, apps: Sequence[str], _now: datetime) -> Totals:
-    counts = count_standing_by_app(session, apps)
-    return {APP_FACTS: {(app,): counts.get(app, 0) for app in apps}}
-
-
 _APP_COUNTS: tuple[Callable[[Session, Sequence[str], datetime], Totals], ...] = (
-    _energy,
-    _app_jobs,
-    _compactions,
-    _app_memories,
-    _app_facts,
+    lambda session, apps, _: {APP_MEMORIES: _of_each(count_by_app(session, apps), apps)},
+    lambda session, apps, _: {APP_FACTS: _of_each(count_standing_by_app(session, apps), apps)},
+    *(_energy, _app_jobs, _compactions),
 )
 
 

@@ -90,7 +90,8 @@ def _example_of(schema: dict[str, Any], schemas: dict[str, Any], within: tuple[s
         return _NONE if name in within else _example_of(schemas[name], schemas, (*within, name))
     for choices in ("anyOf", "oneOf"):
         if choices in schema:
-            return _first(schema[choices], schemas, within)
+            found = (_example_of(one, schemas, within) for one in schema[choices])
+            return next((one for one in found if one is not _NONE), None)
     if "properties" in schema:
         return _object(schema, schemas, within)
     if schema.get("type") == "array":
@@ -105,11 +106,6 @@ def _example_of(schema: dict[str, Any], schemas: dict[str, Any], within: tuple[s
     if "format" in schema:
         return _BY_FORMAT.get(schema["format"], "text")
     return _BY_TYPE.get(kind)
-
-
-def _first(choices: list[dict[str, Any]], schemas: dict[str, Any], within: tuple[str, ...]) -> Any:
-    found = (_example_of(one, schemas, within) for one in choices)
-    return next((one for one in found if one is not _NONE), None)
 
 
 def _object(schema: dict[str, Any], schemas: dict[str, Any], within: tuple[str, ...]) -> dict[str, Any]:

@@ -173,7 +173,11 @@ def rank(
         return []
     if isinstance(recipe, WeightedRecipe):
         weights = {"dense": recipe.alpha, "words": recipe.beta, "identifier": recipe.gamma}
-        measured = _weighted(question, candidates, worth or {})
+        measured: Mapping[str, Strengths] = {
+            "dense": scaled([one.dense for one in candidates]),
+            "words": scaled(keywords(question, candidates, worth or {})),
+            "identifier": [_names_identifier(question, one.content) for one in candidates],
+        }
     else:
         has_vectors = any(one.dense is not None for one in candidates)
         weights = vars(WORDS_ALONE if recipe == SIGNALS and not has_vectors else recipe)
@@ -196,17 +200,6 @@ def is_beside(candidate: Candidate) -> bool:
     """Whether a candidate stands next to what is found: an answer may share no word with its question."""
     # Without these, two points of recall and four of the evidence within a budget were lost (decision 15).
     return (candidate.window or 0) > 0 or (candidate.around or 0) >= LEAST_LIKENESS
-
-
-def _weighted(
-    question: SearchQuestion, candidates: Sequence[Candidate], worth: Mapping[str, float]
-) -> dict[str, Strengths]:
-    """Measure what the formula of seed 002 weighs."""
-    return {
-        "dense": scaled([one.dense for one in candidates]),
-        "words": scaled(keywords(question, candidates, worth)),
-        "identifier": [_names_identifier(question, one.content) for one in candidates],
-    }
 
 
 _DAYS = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")

@@ -395,7 +395,12 @@ def _chosen(
 ) -> SessionSuggestion | None:
     most = max(left * 2 // 3, min(left, 2 * LEAST_TOKENS))  # Something is left for the next one.
     choice = select_best(past.facts.recorded, past.versions, VersionCriteria(most, preserve_keepits=True))
-    tokens = _tokens(choice, past.facts.recorded.original_tokens, most)
+    if isinstance(choice, SessionVersion):
+        tokens = choice.output_tokens if choice.output_tokens <= most else None
+    elif choice is ComponentForm.ORIGINAL:
+        tokens = past.facts.recorded.original_tokens
+    else:
+        tokens = most if -(-past.facts.recorded.original_tokens // most) <= MAX_RATIO else None
     if tokens is None:
         return None
     return SessionSuggestion(
@@ -407,15 +412,6 @@ def _chosen(
         choice=choice,
         tokens=tokens,
     )
-
-
-def _tokens(choice: SessionVersion | ComponentForm, original: int, most: int) -> int | None:
-    """Return what a choice takes; None where even the strongest compression would take more than there is."""
-    if isinstance(choice, SessionVersion):
-        return choice.output_tokens if choice.output_tokens <= most else None
-    if choice is ComponentForm.ORIGINAL:
-        return original
-    return most if -(-original // most) <= MAX_RATIO else None
 
 
 def past_sessions(session: Session, app_id: str, project: Project, situation: WorkSituation) -> list[PastSession]:
