@@ -229,8 +229,7 @@ class FactSettings(SettingsGroup):
     fact_undo_seconds: _Seconds = Field(60.0, description="How long the deletion of a fact can be taken back.")
     fact_clear_seconds: _Seconds = Field(8.0, description="How long clearing all facts can be taken back.")
     embedding: str | None = Field(
-        None,
-        description="Embedding model, as `PROVIDER:NAME`, or `ngrams` for none; unset: the built-in one.",
+        None, description="Embedding model, as `PROVIDER:NAME`, or `ngrams` for none; unset: the built-in one."
     )
 
     @field_validator("embedding")

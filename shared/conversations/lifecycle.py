@@ -91,8 +91,7 @@ def start(session: Session, app_id: str, new: NewConversation, now: datetime) ->
         others = "" if known.user_id == new.user_id else " of another user"
         what = "choose another id" if others else "add messages to it or choose another id"
         raise Conflict(
-            f"App {app_id} already has a conversation {conversation_id}{others}; {what}.",
-            code="conversation_exists",
+            f"App {app_id} already has a conversation {conversation_id}{others}; {what}.", code="conversation_exists"
         )
     conversation = Conversation(
         app_id=app_id,

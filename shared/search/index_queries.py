@@ -7,15 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    and_,
-    bindparam,
-    func,
-    or_,
-    select,
-)
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
@@ -193,8 +185,7 @@ def unembedded(session: Session, app_id: str, limit: int) -> dict[int, IndexedMe
     None for one whose message is gone.
     """
     of_place = and_(
-        _SAID.c.conversation_key == Unembedded.doc_id // _POSITIONS,
-        _SAID.c.position == Unembedded.doc_id % _POSITIONS,
+        _SAID.c.conversation_key == Unembedded.doc_id // _POSITIONS, _SAID.c.position == Unembedded.doc_id % _POSITIONS
     )
     first = select(Unembedded.doc_id).where(Unembedded.app_id == app_id).order_by(Unembedded.doc_id.desc()).limit(limit)
     query = _said().add_columns(Unembedded.doc_id).select_from(Unembedded).outerjoin(_SAID, of_place)

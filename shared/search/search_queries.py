@@ -93,14 +93,7 @@ _NAMES_AT = (
     .where(_SPOKEN_IN_APP, Message.name.is_not(None))
 )
 _PASSAGES_AT = (
-    select(
-        Passage.doc_id,
-        Passage.part,
-        Passage.kind,
-        Passage.language,
-        Passage.start,
-        Passage.length,
-    )
+    select(Passage.doc_id, Passage.part, Passage.kind, Passage.language, Passage.start, Passage.length)
     .select_from(_PLACES)
     .join(Passage, and_(Passage.doc_id == _DOC_ID, Passage.app_id == _APP))
     .join(Message, and_(Message.key == Passage.message_key, Message.role.in_(SPOKEN)))

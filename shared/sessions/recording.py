@@ -16,15 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID, uuid5
 
-from shared.sessions.blocks import (
-    NO_RESULT,
-    Block,
-    BlockKind,
-    Heading,
-    RecordedToolCall,
-    speaker_of,
-    writable,
-)
+from shared.sessions.blocks import NO_RESULT, Block, BlockKind, Heading, RecordedToolCall, speaker_of, writable
 from shared.sessions.transcripts.typed import NOTE, NOTICE, SHELL, SUMMARY
 
 PART: Final = "Part"

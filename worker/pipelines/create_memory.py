@@ -264,11 +264,7 @@ class CreateMemory:
         return MemoryProposal(draft, replace(eviction, reason=reason), CompactionReason.AGENT)
 
     def _write(
-        self,
-        agent: JobAgent[MemoryAgent],
-        proposal: MemoryProposal,
-        seen: Snapshot,
-        drafted: Cause,
+        self, agent: JobAgent[MemoryAgent], proposal: MemoryProposal, seen: Snapshot, drafted: Cause
     ) -> InsertedMemory:
         """Write memory, history and the end of the job. Raises: SnapshotChanged, where that matters."""
         claim = agent.claim
