@@ -46,17 +46,9 @@ class EventPayload(BaseModel):
 def payloads_of(session: Session, events: Sequence[Event]) -> list[EventPayload]:
     """Return events with the text they are about."""
     contents = texts_of_events(session, events)
+    of_row = EventPayload.model_fields.keys() - {"content"}
     return [
-        EventPayload(
-            position=event.position,
-            kind=event.kind,
-            app_id=event.app_id,
-            conversation_id=event.conversation_id,
-            subject=event.subject,
-            details=event.details,
-            at=event.at,
-            content=contents.get(event.row),
-        )
+        EventPayload(content=contents.get(event.row), **{name: getattr(event, name) for name in of_row})
         for event in events
     ]
 

@@ -141,13 +141,10 @@ async def _write_context(
 ) -> RequestContext:
     _refuse_unknown_query(request)
     key = idempotency_key if request.method != "GET" else None
-    idempotent = IdempotentRequest(request.state.caller.name, key, _digest(request) if key else "")
-    state = request.app.state
+    state, url = request.app.state, request.url
+    digest = f"{request.method} {url.path}?{url.query} {getattr(request.state, 'body_digest', '')}"
+    idempotent = IdempotentRequest(request.state.caller.name, key, digest if key else "")
     return await _held_to_own(request, RequestContext(state.loop, request.state.caller, idempotent, state.route_words))
-
-
-def _digest(request: Request) -> str:
-    return f"{request.method} {request.url.path}?{request.url.query} {getattr(request.state, 'body_digest', '')}"
 
 
 async def _read_context(request: Request) -> RequestContext:

@@ -93,19 +93,8 @@ def start(session: Session, app_id: str, new: NewConversation, now: datetime) ->
         raise Conflict(
             f"App {app_id} already has a conversation {conversation_id}{others}; {what}.", code="conversation_exists"
         )
-    conversation = Conversation(
-        app_id=app_id,
-        conversation_id=conversation_id,
-        user_id=new.user_id,
-        energy_budget_micro=new.energy_budget_micro,
-        details=new.details,
-        end_after_minutes=new.end_after_minutes,
-        time_zone=new.time_zone,
-        memory=new.memory,
-        message_count=0,
-        created_at=now,
-        updated_at=now,
-    )
+    named = vars(new) | {"conversation_id": conversation_id}
+    conversation = Conversation(**named, app_id=app_id, message_count=0, created_at=now, updated_at=now)
     _reset_idle_timeout(conversation, now)
     session.add(conversation)
     session.flush()

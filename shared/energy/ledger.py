@@ -82,9 +82,7 @@ def book(session: Session, call: ModelCall, account: LedgerAccount, settings: Se
     cost = price(call, settings)
     session.add(
         Spending(
-            app_id=account.app_id,
-            job_id=account.job_id,
-            conversation_key=account.conversation_key,
+            **vars(account),
             kind=call.kind,
             model=call.model,
             outcome=call.outcome,

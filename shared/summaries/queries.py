@@ -66,18 +66,12 @@ class NewSummary:
 def insert_summary(session: Session, conversation: Conversation, new: NewSummary, now: datetime) -> Summary:
     """Keep a summary of a locked conversation."""
     summary = Summary(
+        **vars(new),
         summary_id=new_id("sum", now),
         app_id=conversation.app_id,
         conversation_key=conversation.key,
         conversation_id=conversation.conversation_id,
-        content=new.content,
-        agent=new.agent,
-        from_position=new.from_position,
-        to_position=new.to_position,
         tokens=estimate_tokens(new.content),
-        vector=new.vector,
-        vector_model=new.vector_model,
-        job_id=new.job_id,
         created_at=now,
     )
     session.add(summary)

@@ -16,10 +16,9 @@ from typing import Any
 
 from shared.base.errors import Conflict
 from shared.llm.calls import estimate_tokens
-from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, block_tokens, fill_budget
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, block_tokens, fill_budget, mask_block, mask_value
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.markers import MarkerNames, PlacedMarker
-from shared.sessions.masking import mask_block, mask_value
 from shared.sessions.models import KeepitMarker, SessionVersion
 from shared.sessions.recording import blocks_in
 from shared.sessions.store import Store
