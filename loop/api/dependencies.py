@@ -44,7 +44,6 @@ class RequestContext:
     route_words: RouteWords
 
     def now(self) -> datetime:
-        """Return the loop's time."""
         return self.loop.clock.now()
 
     def read(self) -> AbstractContextManager[Session]:

@@ -47,7 +47,6 @@ class ResponseModel(BaseModel):
 
 @cache
 def _getters(model: type[ResponseModel]) -> dict[str, attrgetter[Any]]:
-    """Return what takes each field of a row."""
     named = {
         name: [one.path for one in field.metadata if isinstance(one, From)]
         for name, field in model.model_fields.items()

@@ -38,7 +38,6 @@ class IdempotentRequest:
 
     @property
     def digest(self) -> str:
-        """The digest the request is compared by when its key comes again."""
         return hashlib.sha256(self.request.encode()).hexdigest()
 
 

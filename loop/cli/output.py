@@ -54,7 +54,6 @@ def print_json(value: Any) -> None:
 
 
 def print_view(view: RenderableType) -> None:
-    """Print what is made for people on standard output."""
     # In a pipe nothing is folded, so that grep and cut see whole rows.
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
     Console(file=sys.stdout, width=width, highlight=False, soft_wrap=False).print(view)

@@ -171,7 +171,6 @@ class Invocation:
         self.show(row, lambda row: card(row, columns))
 
     def done(self, value: Any, sentence: str) -> None:
-        """Print a value as JSON, or one sentence for people."""
         self.show(value, lambda _: plain(sentence))
 
     def in_commands(self, message: str, details: Mapping[str, Any]) -> str:

@@ -157,7 +157,6 @@ def list_erasures(session: Session, app_id: str) -> Sequence[Erasure]:
 
 
 def count_erasures(session: Session, app_id: str) -> int:
-    """Return how often something of an app was erased."""
     return session.scalar(select(func.count()).select_from(Erasure).where(Erasure.app_id == app_id)) or 0
 
 

@@ -67,7 +67,6 @@ class InstallationSettings(SettingsGroup):
 
     @property
     def metrics_path(self) -> Path:
-        """The directory of metric files in force."""
         return self.metrics_dir or self.home / "metrics"
 
 
@@ -262,7 +261,6 @@ class SessionSettings(SettingsGroup):
 
     @property
     def sessions_max_bytes(self) -> int:
-        """The largest transcript that is taken in."""
         return self.sessions_max_mb * 2**20
 
 

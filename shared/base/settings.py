@@ -140,7 +140,6 @@ class Settings(
 
     @property
     def sessions_path(self) -> Path:
-        """The root of the store of sessions in force."""
         return self.sessions_dir or self.home / "sessions"
 
     @property

@@ -51,7 +51,6 @@ class TableSize:
 
 
 def size_in_bytes(session: Session) -> int:
-    """Return what the whole database takes."""
     if session.get_bind().dialect.name == "sqlite":
         pages, size = (session.scalar(sa.text(f"PRAGMA {name}")) or 0 for name in ("page_count", "page_size"))
         return int(pages * size)

@@ -123,7 +123,6 @@ def reserve(
 
 
 def release_reservation(session: Session, key: int) -> None:
-    """Drop a reservation: its call has ended."""
     session.execute(delete(Reservation).where(Reservation.key == key))
 
 

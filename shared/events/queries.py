@@ -83,7 +83,6 @@ def event_at(session: Session, position: int) -> Event | None:
 
 
 def has_older(session: Session, than: datetime) -> bool:
-    """Whether any event happened before then."""
     return session.scalar(select(Event.row).where(Event.at < than).limit(1)) is not None
 
 

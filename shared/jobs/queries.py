@@ -129,7 +129,6 @@ def last_of_kind(session: Session, app_id: str, kind: JobKind) -> Job | None:
 
 
 def conversations_with_open(session: Session, app_id: str, kind: str) -> Sequence[int]:
-    """Return the keys of an app's conversations that have an unfinished job of a kind."""
     query = select(Job.conversation_key).where(Job.app_id == app_id, Job.kind == kind, Job.state.in_(OPEN))
     return [key for key in session.scalars(query) if key is not None]
 
@@ -345,7 +344,6 @@ def count_deferred(session: Session) -> int:
 
 
 def count_apps_waiting(session: Session) -> dict[str, int]:
-    """Return by work class how many apps have a job that waits."""
     waiting = select(TenantQueue.work_class, func.count()).where(TenantQueue.head_seq.is_not(None))
     rows = session.execute(waiting.group_by(TenantQueue.work_class))
     return {work_class: count for work_class, count in rows}  # noqa: C416

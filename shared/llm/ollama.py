@@ -126,7 +126,6 @@ def ask_shown(client: httpx.Client, model: str) -> ShownModel:
 
 
 def traits_shown(shown: ShownModel, model: str, parallel: int) -> ModelTraits:
-    """Return what can be read from what Ollama shows."""
     if not shown.model_fields_set:
         return ModelTraits()
     about, size = shown.model_info or {}, shown.details and shown.details.parameter_size

@@ -283,20 +283,17 @@ def changes_since(session: Session, app_id: str, since: int, kinds: Sequence[Cha
 
 
 def count_changes_with_text(session: Session, app_id: str, user_id: str | None = None) -> int:
-    """Return how many changes of an app, or of one user's memories, still hold text."""
     query = select(func.count()).select_from(Change).where(Change.app_id == app_id, HAS_TEXT)
     return count(session, query if user_id is None else query.where(Change.memory_id.in_(made_of(app_id, user_id))))
 
 
 def count_sources(session: Session, app_id: str, user_id: str | None = None) -> int:
-    """Return how many links from memories to conversations an app has, or one of its users."""
     query = select(func.count()).select_from(MemorySource).join(Origin, Origin.memory_id == MemorySource.memory_id)
     query = query.where(Origin.app_id == app_id)
     return count(session, query if user_id is None else query.where(Origin.user_id == user_id))
 
 
 def count_derived(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
-    """Return what of an app's memories still holds words of one conversation."""
     sources = select(func.count()).select_from(MemorySource).where(MemorySource.conversation_key == conversation_key)
     changes = [c for c in changes_with_text(session, app_id) if conversation_key in c.source_keys]
     return {"memorySources": count(session, sources), "memoryHistory": len(changes)}

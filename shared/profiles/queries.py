@@ -74,5 +74,4 @@ def is_of(table: Table, app_id: str, user_id: str | None = None) -> list[ColumnE
 
 
 def count_rows(session: Session, table: Table, app_id: str, user_id: str | None = None) -> int:
-    """Return how many profiles, consents or lines of the audit an app has, or one of its users."""
     return count(session, select(func.count()).select_from(table).where(*is_of(table, app_id, user_id)))

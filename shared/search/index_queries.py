@@ -105,7 +105,6 @@ def vectors_by_key(session: Session, set_key: int, keys: Sequence[int]) -> dict[
 
 
 def vectors_between(session: Session, set_key: int, first: int, last: int) -> Sequence[int]:
-    """Return the keys of a set's vectors between two places."""
     one = MessageVector
     return session.scalars(select(one.key).where(one.set_key == set_key, one.doc_id.between(first, last))).all()
 
@@ -195,23 +194,19 @@ def unembedded(session: Session, app_id: str, limit: int) -> dict[int, IndexedMe
 
 
 def still_unembedded(session: Session, app_id: str, doc_ids: Collection[int]) -> set[int]:
-    """Return which of some places of an app still wait for their vectors."""
     query = select(Unembedded.doc_id).where(Unembedded.app_id == app_id, Unembedded.doc_id.in_(doc_ids))
     return set(session.scalars(query))
 
 
 def has_unembedded(session: Session, app_id: str) -> bool:
-    """Whether any message of an app waits for its vectors."""
     return session.scalar(select(Unembedded.doc_id).where(Unembedded.app_id == app_id).limit(1)) is not None
 
 
 def count_all_unembedded(session: Session) -> int:
-    """Return how many messages of all apps lack vectors."""
     return count(session, select(func.count()).select_from(Unembedded))
 
 
 def count_unembedded(session: Session, app_id: str) -> int:
-    """Return how many messages of an app wait for their vectors."""
     return count(session, select(func.count()).select_from(Unembedded).where(Unembedded.app_id == app_id))
 
 
@@ -270,7 +265,6 @@ def count_spoken(session: Session, app_id: str) -> int:
 
 
 def count_passages(session: Session, app_id: str, first: int = 0, last: int = LARGEST_INTEGER) -> int:
-    """Return how many passages an app has, between two places."""
     mine = (Passage.app_id == app_id, Passage.doc_id.between(first, last))
     return count(session, select(func.count()).select_from(Passage).where(*mine))
 

@@ -226,7 +226,6 @@ class PostgresWords:
         return int(self.connection.exec_driver_sql(_SIZE).scalar_one())
 
     def recreate(self) -> None:
-        """Drop the tables if they are there, and create them."""
         for statement in ("DROP TABLE IF EXISTS message_words, message_words_blocks", *CREATE):
             self.connection.exec_driver_sql(statement)
 

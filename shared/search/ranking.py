@@ -96,7 +96,6 @@ class SearchHit:
 
     @property
     def by_vector(self) -> bool:
-        """Whether its vector is like the question's."""
         return (self.ranked.candidate.dense or 0) >= LEAST_LIKENESS
 
 

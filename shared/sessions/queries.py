@@ -219,7 +219,6 @@ def markers_of_all(session: Session, session_keys: Collection[int]) -> Sequence[
 
 
 def outcomes_of(session: Session, compression_keys: Collection[int]) -> Sequence[MarkerOutcome]:
-    """Return what became of marked parts in some versions."""
     return session.scalars(select(MarkerOutcome).where(MarkerOutcome.compression_key.in_(compression_keys))).all()
 
 

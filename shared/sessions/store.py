@@ -85,7 +85,6 @@ class Store:
         return self._below(app_id)
 
     def config(self, app_id: str) -> Path:
-        """Return where an app's configuration is shown."""
         return self._below(app_id, "config.json")
 
     def cache(self, app_id: str) -> Path:
@@ -100,7 +99,6 @@ class Store:
         return self.project_folder(app_id, project_id) / "manifest.json"
 
     def original(self, app_id: str, project_id: str, session_id: str) -> Path:
-        """Return where a session's copy lies."""
         return self._below(app_id, "projects", project_id, "originals", f"{checked(session_id)}.jsonl")
 
     def project_file(self, app_id: str, project_id: str, name: str) -> Path:
@@ -254,7 +252,6 @@ def checked(name: str) -> str:
 
 
 def sync_folder(path: Path) -> None:
-    """Bring to the disk what was added to a folder."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

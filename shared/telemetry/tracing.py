@@ -151,7 +151,6 @@ def _end(span: Span, failed: bool, at: int | None = None) -> None:
 
 
 def is_installed() -> bool:
-    """Whether the libraries that send traces are there."""
     try:
         return all(map(find_spec, ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")))
     except ModuleNotFoundError:

@@ -90,7 +90,6 @@ class ReleaseGateAnswer(ResponseModel):
 
     @classmethod
     def of(cls, gate: ReleaseGate) -> ReleaseGateAnswer:
-        """Return the gate's judgement as it goes over the wire."""
         ways = {
             way: WayAtGate(state=one.verdict, why=one.why, durations=one.took and Durations.of(one.took))
             for way, one in gate.modes.items()

@@ -64,7 +64,6 @@ class SessionForeseen(_SessionFigures):
 
     @classmethod
     def of(cls, intake: Intake, project_id: str, session_id: str) -> SessionForeseen:
-        """Return what was read of a transcript as it goes over the wire."""
         overview, markers = intake.overview, intake.overview.markers
         weights = Counter(one.found.weight for one in markers)
         return cls.from_row(

@@ -310,7 +310,6 @@ class WorkSituation(Closed):
 
     @property
     def question(self) -> str:
-        """What is asked, empty where nothing is."""
         return (self.text or "").strip()
 
 
