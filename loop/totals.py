@@ -1,16 +1,9 @@
-"""What only accumulates with the years, counted: finished jobs, apps, conversations, memories, facts, sessions.
+"""What only accumulates with the years, what the busiest apps have, and what lies in the Redis queues, counted.
 
-To count them is to read them all, so this is done beside the scrape where it takes long (``loop.regulator``).
-
-What the busiest apps have and use: the only metrics that name apps.
-
-There may be many thousand apps, and a label has to stay bounded, so only those that spent most energy in a day are
-named, ``AFTERTHOUGHT_METRICS_APPS`` at most. They are counted with the totals, beside the scrape.
-
-What lies in the Redis queues: how many messages, and whether any holds more than ids.
-
-Reads Celery's lists as they are; takes nothing out. Our own messages carry ids only, but an app may put words of its
-own on the intake queue, and an erasure must say so.
+To count it is to read it all, so this is done beside the scrape where it takes long (``loop.regulator``). A label has
+to stay bounded, so only the apps that spent most energy in a day are named, ``AFTERTHOUGHT_METRICS_APPS`` at most.
+Celery's lists are read as they are, and nothing is taken out. Our own messages carry ids only, but an app may put words
+of its own on the intake queue, and an erasure must say so.
 """
 
 from __future__ import annotations

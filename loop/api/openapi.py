@@ -1,12 +1,8 @@
 """Makes ``/openapi.json`` fit for generators of clients and for readers: names, tags, servers, security and examples.
 
-Shapes and texts stand beside their routes; here is only what FastAPI cannot know, and an example of every shape, put
-together of the examples of its fields.
-
-An example of every shape in ``/openapi.json``, put together of what its fields say and of a table of usual values.
-
-A field's own ``examples`` win; then its first choice, the table by the field's name, and what its type allows. A shape
-whose fields depend on each other gives an example of its own (``json_schema_extra``).
+Shapes and texts stand beside their routes; here is only what FastAPI cannot know, and an example of every shape. In it
+a field's own ``examples`` win; then its first choice, the table of usual values by the field's name, and what its type
+allows. A shape whose fields depend on each other gives an example of its own (``json_schema_extra``).
 """
 
 from __future__ import annotations

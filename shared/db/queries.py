@@ -1,10 +1,7 @@
-"""What the tables take: their rows, their bytes with those of their indexes, and since when they reach back.
+"""What the tables take, how many rows a statement finds or changes, and whole numbers given to one as one value.
 
-How many rows there are, and how many a statement changed.
-
-Whole numbers that go into a statement as one value: one with hundreds takes longer to build than to run.
-
-As JSON, which both databases take apart, so that such a statement is written once for both.
+A statement with hundreds of values takes longer to build than to run; as JSON, which both databases take apart, they
+are one value, and the statement is written once for both.
 """
 
 from collections.abc import Sequence

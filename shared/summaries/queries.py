@@ -1,10 +1,7 @@
-"""Reads and writes of summaries, always of one conversation or of one app.
+"""Reads and writes of summaries, always of one conversation or of one app, and their wording.
 
-What is summarised when is left to ``shared.conversations.summarising``, what it says to the agents.
-
-The wording of a summary: bullets, one clean line each, together no longer than the limit, and no code repeated.
-
-Pure functions of text, shared by every agent; what is worth saying is left to them. Source: seed 002.
+What is summarised when is left to ``shared.conversations.summarising``, what is worth saying to the agents. A summary
+is bullets, one clean line each, together no longer than the limit, and repeats no code. Source: seed 002.
 """
 
 import re
