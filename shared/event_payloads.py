@@ -45,7 +45,10 @@ class EventPayload(BaseModel):
 
 def payloads_of(session: Session, events: Sequence[Event]) -> list[EventPayload]:
     """Return events with the text they are about."""
-    contents = texts_of_events(session, events)
+    found: EventTexts = {event.row: None for event in events if event.kind in KINDS_WITH_TEXT}
+    found |= _memories(session, [event for event in events if event.kind in _ABOUT_MEMORIES])
+    found |= _pending(session, [event for event in events if event.kind == EventKind.ANSWER_PENDING])
+    contents = found | _messages(session, [event for event in events if event.kind == EventKind.ANSWER_SENT])
     of_row = EventPayload.model_fields.keys() - {"content"}
     return [
         EventPayload(content=contents.get(event.row), **{name: getattr(event, name) for name in of_row})
@@ -65,14 +68,6 @@ KINDS_WITH_TEXT = (EventKind.ANSWER_SENT, EventKind.ANSWER_PENDING, *_ABOUT_MEMO
 """Kinds of events that are about a text."""
 EventTexts = dict[int, str | None]
 """Texts by the row of the event that is about them."""
-
-
-def texts_of_events(session: Session, events: Sequence[Event]) -> EventTexts:
-    """Return the text each of some events is about, as it stands now; None where it stands no more."""
-    found: EventTexts = {event.row: None for event in events if event.kind in KINDS_WITH_TEXT}
-    found |= _memories(session, [event for event in events if event.kind in _ABOUT_MEMORIES])
-    found |= _pending(session, [event for event in events if event.kind == EventKind.ANSWER_PENDING])
-    return found | _messages(session, [event for event in events if event.kind == EventKind.ANSWER_SENT])
 
 
 def _memories(session: Session, events: Sequence[Event]) -> EventTexts:

@@ -357,7 +357,7 @@ class Command:
             if self.field:
                 found = call.invoke(getattr(call.client, operation), **arguments)[self.field]
             else:
-                found = call.entries(getattr(call.client, iterator_of(operation)), **arguments)
+                found = call.entries(getattr(call.client, f"iter_{operation.partition('_')[2]}"), **arguments)
             shown, nothing = self.columns or {}, self.nothing.format(**given)
             call.show(found, self.rows or (lambda rows: table(rows, shown, nothing)))
             return
@@ -393,11 +393,6 @@ def flags_of(info: OptionInfo) -> list[str]:
     """Return how an option is written, where it says so itself."""
     # Typer has the first of them in the place of the default.
     return [one for one in (info.default, *(info.param_decls or ())) if isinstance(one, str) and one.startswith("-")]
-
-
-def iterator_of(operation: str) -> str:
-    """Return the method of the client that goes through the pages of a listing."""
-    return f"iter_{operation.partition('_')[2]}"
 
 
 def in_json(answer: Any) -> Any:

@@ -133,10 +133,6 @@ def list_apps(
     return session.scalars(query).all()
 
 
-def token_by_digest(session: Session, digest: str) -> Token | None:
-    return session.scalar(select(Token).where(Token.digest == digest, Token.revoked_at.is_(None)))
-
-
 def list_user_settings(session: Session, app_id: str, user_id: str | None = None) -> Sequence[UserSettings]:
     query = select(UserSettings).where(UserSettings.app_id == app_id).order_by(UserSettings.user_id)
     return session.scalars(query if user_id is None else query.where(UserSettings.user_id == user_id)).all()
@@ -145,10 +141,6 @@ def list_user_settings(session: Session, app_id: str, user_id: str | None = None
 def list_tokens(session: Session, app_id: str) -> Sequence[Token]:
     """Return an app's tokens, oldest first."""
     return session.scalars(select(Token).where(Token.app_id == app_id).order_by(Token.created_at, Token.token_id)).all()
-
-
-def tokens_issued_by(session: Session, token_id: str) -> Sequence[Token]:
-    return session.scalars(select(Token).where(Token.parent_id == token_id)).all()
 
 
 def list_erasures(session: Session, app_id: str) -> Sequence[Erasure]:
@@ -354,7 +346,7 @@ def revoke_token(session: Session, app_id: str, token_id: str, now: datetime) ->
     while todo:
         one = todo.pop()
         one.revoked_at = one.revoked_at or now
-        todo += tokens_issued_by(session, one.token_id)
+        todo += session.scalars(select(Token).where(Token.parent_id == one.token_id)).all()
     return token
 
 
@@ -391,7 +383,7 @@ def token_digest_of(session: Session, digest: str, now: datetime) -> str | None:
 
 def authenticate(session: Session, digest: str) -> Caller:
     """Return who holds an app's token, by its digest. Raises: Denied."""
-    token = token_by_digest(session, digest)
+    token = session.scalar(select(Token).where(Token.digest == digest, Token.revoked_at.is_(None)))
     if token is None:
         raise Denied(_UNKNOWN, operation=_ISSUE)
     grants = frozenset(Grant(one) for one in token.grants)

@@ -254,12 +254,6 @@ def has_unsettled(session: Session) -> bool:
     return session.scalar(select(Spending.entry).where(_UNSETTLED).limit(1)) is not None
 
 
-def settled_before(session: Session, before: datetime, limit: int) -> Sequence[Spending]:
-    """Return the oldest rows of before a time that were drawn from the level."""
-    old = select(Spending).where(Spending.at < before, Spending.settled)
-    return session.scalars(old.order_by(Spending.at).limit(limit)).all()
-
-
 def spent_by_window(session: Session, app_id: str, now: datetime) -> dict[str, int]:
     """Return an app's spending (micro-units) in total and in each window that ends now.
 
@@ -396,7 +390,8 @@ _SUMS = ("calls", "prompt_tokens", "completion_tokens", "micro")
 
 def fold(session: Session, before: datetime, limit: int) -> int:
     """Fold the oldest settled rows of before a time, at most ``limit``; return how many."""
-    rows = settled_before(session, before, limit)
+    old = select(Spending).where(Spending.at < before, Spending.settled)
+    rows = session.scalars(old.order_by(Spending.at).limit(limit)).all()
     days: dict[tuple[object, ...], Counter[str]] = {}
     conversations: Counter[int] = Counter()
     for row in rows:

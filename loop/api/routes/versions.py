@@ -58,10 +58,6 @@ class MakeVersion(CompressionSettings):
     reason: Words = Field("", max_length=300, description="Kept with the version.")
     dry_run: Flag = Field(False, description="Only say what would come of it.")
 
-    def as_settings(self) -> CompressionSettings:
-        own = self.model_dump(exclude={"source_version", "reason", "dry_run"}, exclude_unset=True)
-        return CompressionSettings.model_validate(own)
-
 
 class KeepitStats(ResponseModel):
     """What became of marked parts."""
@@ -360,7 +356,8 @@ def version_file(folder: Path, version: SessionVersion, ending: str) -> Path:
 
 def _settings(ctx: RequestContext, session: Session, project_key: int, requested: MakeVersion) -> CompressionSettings:
     project = settings_of(session, project_by_key(session, project_key))
-    return complete_settings(requested.as_settings(), ctx.loop.settings.model, project)
+    own = requested.model_dump(exclude={"source_version", "reason", "dry_run"}, exclude_unset=True)
+    return complete_settings(CompressionSettings.model_validate(own), ctx.loop.settings.model, project)
 
 
 def _source(session: Session, recorded: RecordedSession, requested: MakeVersion) -> SessionVersion | None:
