@@ -83,7 +83,6 @@ class EmbeddedRedis:
 
     @property
     def alive(self) -> bool:
-        """Whether the server process runs."""
         return self._process is not None and self._process.poll() is None
 
     @property

@@ -85,7 +85,6 @@ class StateGauges(Collector):
         self._loop = loop
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Return the gauges as they stand now."""
         return [_family(gauge, values) for gauge, values in self._read()]
 
     def describe(self) -> Iterable[GaugeMetricFamily]:

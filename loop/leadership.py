@@ -115,7 +115,6 @@ class LeaderElection(Leader):
             self._log.info("leadership_beat_failed", error=error.message)
 
     def lose(self) -> None:
-        """Note that another loop regulates."""
         if self.fence is not None:
             self._log.warning("leadership_lost", fence=self.fence)
             self.fence, self._seen, self.standing = None, None, LeaderState.UNKNOWN

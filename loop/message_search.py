@@ -44,7 +44,6 @@ class SearchServices:
 
 
 def make_search_services(settings: Settings, database: Database, clock: Clock, metrics: Metrics) -> SearchServices:
-    """Build the search services of an installation."""
     recorder = Recorder()
     matrices = VectorMatrices(settings.search_cache_mb * _MEGABYTE)
     longest = settings.search_embed_seconds + _BOOKING_SECONDS
@@ -82,7 +81,6 @@ class RetrievalWriter:
         self._thread = threading.Thread(target=self._run, name="records", daemon=True)
 
     def start(self) -> None:
-        """Begin to write."""
         self._thread.start()
 
     def drain(self, seconds: float) -> None:

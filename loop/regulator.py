@@ -3,11 +3,9 @@
 The regulator settles what was spent, and says how many jobs may be sent now and, when none may, why. The arithmetic is
 in ``shared.energy.budget``; fairness between apps is in ``shared.jobs.dispatch``.
 
-Reads what takes long in a large installation beside those who ask for it.
-
-While a reading is quick, whoever asks starts one and waits for it. Once it takes longer, it goes on in a thread of its
-own, who asks is shown the last one, and the next begins a minute later at the earliest, and when fifty times what this
-one took has passed.
+What takes long in a large installation is read beside those who ask for it: while a reading is quick, whoever asks
+starts one and waits for it. Once it takes longer, it goes on in a thread of its own, who asks is shown the last one,
+and the next begins a minute later at the earliest, and when fifty times what this one took has passed.
 """
 
 from __future__ import annotations
@@ -244,7 +242,6 @@ class Regulator:
         return self._typical[1]
 
     def reading(self, session: Session) -> EnergyReading:
-        """Return the present state of the energy."""
         now = self._clock.now()
         gate, refill = self._settings.energy_gate_percent, self._settings.energy_refill_per_second
         level = self.level(session)

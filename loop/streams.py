@@ -54,7 +54,6 @@ class Listener:
         return True
 
     def close(self) -> None:
-        """Listen no more."""
         self._on_close(self)
 
 
@@ -74,7 +73,6 @@ class Hub:
 
     @property
     def listening(self) -> int:
-        """How many listen."""
         return len(self._listeners)
 
     def listen(self) -> Listener:
@@ -90,7 +88,6 @@ class Hub:
         return listener
 
     def announce(self) -> None:
-        """Wake all listeners."""
         with self._changing:
             listeners = tuple(self._listeners)
         # Woken outside the lock: one that leaves at this very moment takes it.
@@ -109,7 +106,6 @@ class Hub:
 
 
 def is_of_events(news: str) -> bool:
-    """Whether news from the other processes is that there are new events."""
     return news.startswith(EVENTS_NEWS)
 
 
@@ -126,11 +122,9 @@ class Notices:
         self._lost = False
 
     def start(self) -> None:
-        """Begin to listen."""
         self._thread.start()
 
     def stop(self, timeout: float) -> None:
-        """Stop listening."""
         self._over.set()
         self._thread.join(timeout)
 

@@ -263,7 +263,6 @@ class RotatingLog:
             self._file.flush()
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def _numbered(self, number: int) -> Path:
@@ -284,7 +283,6 @@ class ChildProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process id while it runs."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def start(self) -> None:

@@ -104,7 +104,6 @@ class Ticker:
         return self._steps
 
     def start(self) -> None:
-        """Begin to tick."""
         self._begin_shift()
 
     def wake(self) -> None:

@@ -1,16 +1,9 @@
-"""What only accumulates with the years, counted: finished jobs, apps, conversations, memories, facts, sessions.
+"""What only accumulates with the years, what the busiest apps have, and what lies in the Redis queues, counted.
 
-To count them is to read them all, so this is done beside the scrape where it takes long (``loop.regulator``).
-
-What the busiest apps have and use: the only metrics that name apps.
-
-There may be many thousand apps, and a label has to stay bounded, so only those that spent most energy in a day are
-named, ``AFTERTHOUGHT_METRICS_APPS`` at most. They are counted with the totals, beside the scrape.
-
-What lies in the Redis queues: how many messages, and whether any holds more than ids.
-
-Reads Celery's lists as they are; takes nothing out. Our own messages carry ids only, but an app may put words of its
-own on the intake queue, and an erasure must say so.
+To count it is to read it all, so this is done beside the scrape where it takes long (``loop.regulator``). A label has
+to stay bounded, so only the apps that spent most energy in a day are named, ``AFTERTHOUGHT_METRICS_APPS`` at most.
+Celery's lists are read as they are, and nothing is taken out. Our own messages carry ids only, but an app may put words
+of its own on the intake queue, and an erasure must say so.
 """
 
 from __future__ import annotations
@@ -19,7 +12,7 @@ import base64
 import binascii
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -91,6 +84,11 @@ def one(value: float) -> Values:
     return {(): value}
 
 
+def _of_each(counts: Mapping[str, int], keys: Iterable[str]) -> Values:
+    """Return the values of a gauge of one label; 0 where nothing was counted."""
+    return {(key,): counts.get(key, 0) for key in keys}
+
+
 def _jobs(session: Session) -> Totals:
     counts = count_by_state(session)
     return {JOBS: {(kind, state): counts.get((kind, state), 0) for kind in JobKind for state in FINISHED}}
@@ -99,10 +97,6 @@ def _jobs(session: Session) -> Totals:
 def _apps(session: Session) -> Totals:
     apps, remembering = count_remembering(session)
     return {APPS: one(apps), APPS_REMEMBERING: one(remembering), UTILISATION: one(remembering / apps if apps else 0.0)}
-
-
-def _memories(session: Session) -> Totals:
-    return {MEMORIES: one(count_all(session))}
 
 
 def _facts(session: Session) -> Totals:
@@ -128,20 +122,10 @@ def _sessions(session: Session) -> Totals:
     return {SESSIONS: one(number), SESSION_BYTES: one(size_bytes)}
 
 
-def _versions(session: Session) -> Totals:
-    versions = count_all_versions(session)
-    return {VERSIONS: {(state,): versions.get(state, 0) for state in BuildState}}
-
-
 _COUNTS: tuple[Callable[[Session], Totals], ...] = (
-    _jobs,
-    _apps,
-    _memories,
-    _facts,
-    _conversations,
-    _budgets,
-    _sessions,
-    _versions,
+    lambda session: {MEMORIES: one(count_all(session))},
+    lambda session: {VERSIONS: _of_each(count_all_versions(session), BuildState)},
+    *(_jobs, _apps, _facts, _conversations, _budgets, _sessions),
 )
 
 
@@ -188,22 +172,10 @@ def _compactions(session: Session, apps: Sequence[str], now: datetime) -> Totals
     return {APP_COMPACTIONS: {(app, outcome): made[app, outcome] for app in apps for outcome in CompactionOutcome}}
 
 
-def _app_memories(session: Session, apps: Sequence[str], _now: datetime) -> Totals:
-    counts = count_by_app(session, apps)
-    return {APP_MEMORIES: {(app,): counts.get(app, 0) for app in apps}}
-
-
-def _app_facts(session: Session, apps: Sequence[str], _now: datetime) -> Totals:
-    counts = count_standing_by_app(session, apps)
-    return {APP_FACTS: {(app,): counts.get(app, 0) for app in apps}}
-
-
 _APP_COUNTS: tuple[Callable[[Session, Sequence[str], datetime], Totals], ...] = (
-    _energy,
-    _app_jobs,
-    _compactions,
-    _app_memories,
-    _app_facts,
+    lambda session, apps, _: {APP_MEMORIES: _of_each(count_by_app(session, apps), apps)},
+    lambda session, apps, _: {APP_FACTS: _of_each(count_standing_by_app(session, apps), apps)},
+    *(_energy, _app_jobs, _compactions),
 )
 
 

@@ -114,7 +114,6 @@ class RedisPart:
     name: str = "redis"
 
     def start(self) -> None:
-        """Start the server and wait until it answers."""
         self.server.start()
 
     def ending(self) -> str | None:
@@ -123,7 +122,6 @@ class RedisPart:
         return None if status is None else describe_status(status)
 
     def ask_to_stop(self) -> None:
-        """Ask the server to write everything and end."""
         self.server.terminate()
 
     def clear(self) -> None:

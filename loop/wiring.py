@@ -95,7 +95,6 @@ class Loop(Foundation):
     """What else has to finish or let go of what it began before the process ends."""
 
     def start(self) -> None:
-        """Begin to tick and to listen for news."""
         self.notices.start()
         self.searching.records.start()
         self.ticker.start()
@@ -122,7 +121,6 @@ class Loop(Foundation):
         self.leadership.step_down(_STEPPING_DOWN_SECONDS)
 
     def stop(self) -> None:
-        """Let go of everything, having drained."""
         self.drain(self.settings.drain_seconds)
         self.notices.stop(_NOTICES_SECONDS)
         self.celery.close()

@@ -45,18 +45,13 @@ class EventPayload(BaseModel):
 
 def payloads_of(session: Session, events: Sequence[Event]) -> list[EventPayload]:
     """Return events with the text they are about."""
-    contents = texts_of_events(session, events)
+    found: EventTexts = {event.row: None for event in events if event.kind in KINDS_WITH_TEXT}
+    found |= _memories(session, [event for event in events if event.kind in _ABOUT_MEMORIES])
+    found |= _pending(session, [event for event in events if event.kind == EventKind.ANSWER_PENDING])
+    contents = found | _messages(session, [event for event in events if event.kind == EventKind.ANSWER_SENT])
+    of_row = EventPayload.model_fields.keys() - {"content"}
     return [
-        EventPayload(
-            position=event.position,
-            kind=event.kind,
-            app_id=event.app_id,
-            conversation_id=event.conversation_id,
-            subject=event.subject,
-            details=event.details,
-            at=event.at,
-            content=contents.get(event.row),
-        )
+        EventPayload(content=contents.get(event.row), **{name: getattr(event, name) for name in of_row})
         for event in events
     ]
 
@@ -73,14 +68,6 @@ KINDS_WITH_TEXT = (EventKind.ANSWER_SENT, EventKind.ANSWER_PENDING, *_ABOUT_MEMO
 """Kinds of events that are about a text."""
 EventTexts = dict[int, str | None]
 """Texts by the row of the event that is about them."""
-
-
-def texts_of_events(session: Session, events: Sequence[Event]) -> EventTexts:
-    """Return the text each of some events is about, as it stands now; None where it stands no more."""
-    found: EventTexts = {event.row: None for event in events if event.kind in KINDS_WITH_TEXT}
-    found |= _memories(session, [event for event in events if event.kind in _ABOUT_MEMORIES])
-    found |= _pending(session, [event for event in events if event.kind == EventKind.ANSWER_PENDING])
-    return found | _messages(session, [event for event in events if event.kind == EventKind.ANSWER_SENT])
 
 
 def _memories(session: Session, events: Sequence[Event]) -> EventTexts:

@@ -90,23 +90,15 @@ def _give_up(why: str) -> None:
     os._exit(GAVE_UP)
 
 
-def _tasks_in_hand() -> list[str]:
-    # A copy first: the consumer changes the set from its own thread.
-    return [request.id for request in list(worker_state.reserved_requests)]
-
-
-def _announce() -> None:
-    broker.announce_worker(news, node, time.time())
-
-
 watch = Watchdog(
     monitor,
     _send_canary,
-    _tasks_in_hand,
+    # A copy first: the consumer changes the set from its own thread.
+    lambda: [request.id for request in list(worker_state.reserved_requests)],
     _give_up,
     # Celery itself kills a task at the hard limit; only where that fails is the worker ended.
     settings.hard_limit_seconds + settings.worker_silence_seconds,
-    _announce,
+    lambda: broker.announce_worker(news, node, time.time()),
 )
 
 

@@ -43,7 +43,6 @@ class HeartbeatMonitor:
     sent_at: float | None = None
 
     def note_heartbeat(self) -> None:
-        """Note that a message came."""
         self.sent_at = None
 
     def is_deaf(self) -> bool:
@@ -68,11 +67,9 @@ class Watchdog:
     _over: threading.Event = field(default_factory=threading.Event, init=False)
 
     def start(self) -> None:
-        """Watch from a thread of its own."""
         threading.Thread(target=self._run, name="canary", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop watching."""
         self._over.set()
 
     def _run(self) -> None:

@@ -33,8 +33,6 @@ class WorkerProcess:
 
 
 def register_tasks(app: Celery, process: WorkerProcess) -> None:
-    """Register every task of a worker."""
-
     @app.task(name=CANARY_TASK)
     def canary() -> None:
         """Do nothing; that it arrived tells a worker that it still hears its queue."""

@@ -170,7 +170,6 @@ class _BufferedReceive:
 
 
 def _app_of(scope: Scope) -> str | None:
-    """Return the app a request is counted for."""
     caller: Caller | None = scope["state"].get("caller")
     return caller.app_id if caller is not None and caller.app_id else policy_of(scope).app_named(scope)
 

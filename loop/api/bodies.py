@@ -1,10 +1,7 @@
-"""What a body must be before a route sees it: whole in time, not too large, JSON that every reader agrees on, and free
-of NUL.
+"""What a body must be before a route sees it: whole in time, not too large, JSON all readers agree on, free of NUL.
 
 PostgreSQL stores no NUL and no lone surrogate, and NaN is not JSON; refusing or replacing them here spares every field
-the check.
-
-Files that come as a body: written to the store's cache as they arrive, never whole in memory.
+the check. Files that come as a body are written to the store's cache as they arrive, never whole in memory.
 """
 
 from __future__ import annotations

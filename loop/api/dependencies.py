@@ -44,11 +44,9 @@ class RequestContext:
     route_words: RouteWords
 
     def now(self) -> datetime:
-        """Return the loop's time."""
         return self.loop.clock.now()
 
     def read(self) -> AbstractContextManager[Session]:
-        """Open a transaction that only reads."""
         return self.loop.database.read()
 
     def write(self, work: Work) -> Response:
@@ -56,7 +54,6 @@ class RequestContext:
         return carry_out(self.loop.database, self.idempotent, work, self.now())
 
     def cause(self, reason: str) -> Cause:
-        """Return this caller as the cause of a change."""
         return Cause(self.caller.name, reason, self.now())
 
     def user_meant(self, named: str | None, conversation_id: str | None = None) -> str | None:
@@ -143,13 +140,10 @@ async def _write_context(
 ) -> RequestContext:
     _refuse_unknown_query(request)
     key = idempotency_key if request.method != "GET" else None
-    idempotent = IdempotentRequest(request.state.caller.name, key, _digest(request) if key else "")
-    state = request.app.state
+    state, url = request.app.state, request.url
+    digest = f"{request.method} {url.path}?{url.query} {getattr(request.state, 'body_digest', '')}"
+    idempotent = IdempotentRequest(request.state.caller.name, key, digest if key else "")
     return await _held_to_own(request, RequestContext(state.loop, request.state.caller, idempotent, state.route_words))
-
-
-def _digest(request: Request) -> str:
-    return f"{request.method} {request.url.path}?{request.url.query} {getattr(request.state, 'body_digest', '')}"
 
 
 async def _read_context(request: Request) -> RequestContext:

@@ -85,7 +85,6 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
 
 
 def status_of(error: errors.AfterthoughtError) -> int:
-    """Return the HTTP status of an error of ours."""
     if error.code in STATUS_OF_CODE:
         return STATUS_OF_CODE[error.code]
     return next((status for kind, status in STATUS_OF_CLASS if isinstance(error, kind)), 500)
@@ -99,7 +98,6 @@ class RouteWords:
         self._routes = {one.operation_id or operation_id(one): one for one in every}
 
     def of(self, error: errors.AfterthoughtError) -> tuple[str, dict[str, Any]]:
-        """Return the message of an error and its details."""
         if (one := error.operation) is None:
             return error.message, error.details
         operation = {"id": one.id, "arguments": dict(one.arguments), "route": self._words(one)[0]}
@@ -133,7 +131,6 @@ def opens_only_of_user(user_id: str) -> errors.Denied:
 
 
 def answer_error(error: errors.AfterthoughtError, scope: Scope) -> Response:
-    """Return the answer for an error of ours to a request."""
     status = status_of(error)
     if status >= 500 and not isinstance(error, errors.Transient | errors.ModelOutput):
         return internal()

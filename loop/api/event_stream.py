@@ -37,7 +37,6 @@ class Gap:
     """The listener goes on after this position."""
 
     def as_fields(self) -> dict[str, Any]:
-        """Return it as it goes over the wire."""
         return {"after": self.after, "keptAfter": self.kept_after}
 
 
@@ -62,7 +61,6 @@ class EventSubscription:
     event_filter: EventFilter
 
     def newest(self) -> int:
-        """Return the newest position."""
         with self.loop.database.read() as session:
             return extent(session).published
 
@@ -107,7 +105,6 @@ class Pace:
 
     @property
     def wait_seconds(self) -> float:
-        """How long to wait for news."""
         most = min(LOOK_SECONDS, self.heartbeat_seconds)
         return min(most, ENERGY_SECONDS) if self.with_energy else most
 
@@ -138,11 +135,9 @@ class Reading:
         return await run_sync(subscription.next_page, after, limit, limiter=self._limiter)
 
     async def newest(self, subscription: EventSubscription) -> int:
-        """Return the newest position."""
         return await run_sync(subscription.newest, limiter=self._limiter)
 
     async def energy(self) -> dict[str, Any]:
-        """Return the energy."""
         return await run_sync(self._energy.now, limiter=self._limiter)
 
 

@@ -44,7 +44,6 @@ class Ready(ResponseModel):
 
 
 def look(loop: Loop) -> Ready:
-    """Look at everything the loop needs."""
     seconds = max(LATE_SECONDS, 10 * loop.settings.tick_seconds)
     ticker = (
         Dependency(ok=False, needed=True, detail=f"No tick has finished for {seconds:g} s; see the loop's log.")

@@ -1,12 +1,8 @@
 """Makes ``/openapi.json`` fit for generators of clients and for readers: names, tags, servers, security and examples.
 
-Shapes and texts stand beside their routes; here is only what FastAPI cannot know, and an example of every shape, put
-together of the examples of its fields.
-
-An example of every shape in ``/openapi.json``, put together of what its fields say and of a table of usual values.
-
-A field's own ``examples`` win; then its first choice, the table by the field's name, and what its type allows. A shape
-whose fields depend on each other gives an example of its own (``json_schema_extra``).
+Shapes and texts stand beside their routes; here is only what FastAPI cannot know, and an example of every shape. In it
+a field's own ``examples`` win; then its first choice, the table of usual values by the field's name, and what its type
+allows. A shape whose fields depend on each other gives an example of its own (``json_schema_extra``).
 """
 
 from __future__ import annotations
@@ -73,7 +69,6 @@ _NONE = object()
 
 
 def add_examples(schemas: dict[str, Any]) -> None:
-    """Give every schema that has none an example."""
     for name, schema in schemas.items():
         schema.setdefault("examples", [_example_of(schema, schemas, (name,))])
 
@@ -91,7 +86,8 @@ def _example_of(schema: dict[str, Any], schemas: dict[str, Any], within: tuple[s
         return _NONE if name in within else _example_of(schemas[name], schemas, (*within, name))
     for choices in ("anyOf", "oneOf"):
         if choices in schema:
-            return _first(schema[choices], schemas, within)
+            found = (_example_of(one, schemas, within) for one in schema[choices])
+            return next((one for one in found if one is not _NONE), None)
     if "properties" in schema:
         return _object(schema, schemas, within)
     if schema.get("type") == "array":
@@ -106,11 +102,6 @@ def _example_of(schema: dict[str, Any], schemas: dict[str, Any], within: tuple[s
     if "format" in schema:
         return _BY_FORMAT.get(schema["format"], "text")
     return _BY_TYPE.get(kind)
-
-
-def _first(choices: list[dict[str, Any]], schemas: dict[str, Any], within: tuple[str, ...]) -> Any:
-    found = (_example_of(one, schemas, within) for one in choices)
-    return next((one for one in found if one is not _NONE), None)
 
 
 def _object(schema: dict[str, Any], schemas: dict[str, Any], within: tuple[str, ...]) -> dict[str, Any]:

@@ -66,7 +66,6 @@ class RoutePolicy:
     whose: Whose = Whose.APPS
 
     def app_named(self, scope: Scope) -> str | None:
-        """Return the app a request names."""
         if self.app is AppPlace.PATH:
             found = _APP_IN_PATH.match(scope["path"])
             return found[1] if found else None
@@ -98,8 +97,6 @@ def under(declared: RoutePolicy) -> type[APIRoute]:
 
 
 def policy(declared: RoutePolicy, *traits: Trait, whose: Whose = Whose.APPS) -> Callable[[_Endpoint], _Endpoint]:
-    """Declare for one route."""
-
     def declare(endpoint: _Endpoint) -> _Endpoint:
         setattr(endpoint, "policy", RoutePolicy(declared.access, declared.app, frozenset(traits), whose))  # noqa: B010
         return endpoint

@@ -47,7 +47,6 @@ class ResponseModel(BaseModel):
 
 @cache
 def _getters(model: type[ResponseModel]) -> dict[str, attrgetter[Any]]:
-    """Return what takes each field of a row."""
     named = {
         name: [one.path for one in field.metadata if isinstance(one, From)]
         for name, field in model.model_fields.items()
@@ -73,7 +72,6 @@ class PartialModel(RequestModel):
         cls.model_rebuild(force=True)
 
     def given(self) -> dict[str, Any]:
-        """Return what is to be changed."""
         return self.model_dump(exclude_none=True)
 
 

@@ -38,7 +38,6 @@ class IdempotentRequest:
 
     @property
     def digest(self) -> str:
-        """The digest the request is compared by when its key comes again."""
         return hashlib.sha256(self.request.encode()).hexdigest()
 
 
@@ -121,5 +120,4 @@ def answer(body: BaseModel, status: int = 200) -> Response:
 
 
 def as_json(body: BaseModel) -> dict[str, Any]:
-    """Return an answer as it goes over the wire."""
     return body.model_dump(mode="json", by_alias=True)

@@ -140,7 +140,6 @@ def check_difference(here: Mapping[str, str], there: Mapping[str, str]) -> Itera
 
 
 def check_python() -> Finding:
-    """Look at the interpreter."""
     found = f"{platform.python_implementation()} {platform.python_version()}"
     if sys.version_info < _OLDEST_PYTHON:
         return fail("python", found, "Install Python 3.11 or newer, and Afterthought again with it.")
@@ -180,7 +179,6 @@ def check_home(home: Path) -> list[Finding]:
 
 
 def check_sessions(store: Path) -> Finding:
-    """Look at the folder of recorded sessions: writable, or yet to be made."""
     if not store.exists():
         return ok("sessions", f"{store} will be made with the first session")
     if not store.is_dir():
@@ -189,7 +187,6 @@ def check_sessions(store: Path) -> Finding:
 
 
 def check_disk(home: Path) -> Finding:
-    """Look at the space left where the data is."""
     free = shutil.disk_usage(_nearest(home)).free
     found = f"{free / 1e9:.1f} GB free at {home}"
     if free < _TOO_LITTLE_BYTES:
@@ -275,7 +272,6 @@ def _readiness(url: str, answer: dict[str, Any]) -> Finding:
 
 
 def check_dependencies(answer: dict[str, Any]) -> Iterator[Finding]:
-    """Look at what the service itself says of what it needs."""
     for name, one in answer["dependencies"].items():
         if not one.get("ok"):
             state = fail if one.get("needed") else warn

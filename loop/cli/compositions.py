@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from operator import or_
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -243,10 +244,6 @@ def learn(
     call.show(learnt, lambda rows: table(rows, _LEARNT, f"Nothing was learnt from {project_id} yet."))
 
 
-def _with_verdict(verdict: SemanticVerdict, given: dict[str, Any]) -> dict[str, Any]:
-    return given | {"verdict": verdict}
-
-
 COMMANDS = (
     Command(name="sessions compose", operation="make_composition", also={"preview_composition": "--preview"},
             part="Compositions", run=compose),
@@ -319,7 +316,7 @@ COMMANDS = (
         Command(
             name=f"sessions {name}", operation="judge_semantic_memory", part="Learning", help=text,
             arguments=(APP, _LEARNT_ONE), done=f"{{semantic_id}} is {verdict}.",
-            prepare=partial(_with_verdict, verdict),
+            prepare=partial(or_, {"verdict": verdict}),
         )
         for name, verdict, text in (
             ("confirm", SemanticVerdict.CONFIRMED,

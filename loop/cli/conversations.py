@@ -133,7 +133,6 @@ class TuningCommand(TyperCommand):
         return [app, *_tuning_options(), *shared]
 
     def invoke(self, ctx: Any) -> Any:
-        """Call the function."""
         # It was registered without these options, and would refuse them.
         ctx.obj = {option.name: ctx.params.pop(option.name) for option in _tuning_options()}
         return super().invoke(ctx)

@@ -323,7 +323,6 @@ def _latest_leaf(parents: Mapping[Any, Any], time_of: Any) -> Any:
 
 
 def _branch(leaf: Any, parents: Mapping[Any, Any]) -> list[Any]:
-    """Return the names from the root to a leaf."""
     chain: dict[Any, None] = {}
     # A damaged export may lead round in a circle.
     while leaf in parents and leaf not in chain:

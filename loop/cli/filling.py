@@ -63,7 +63,6 @@ class Tally:
     """Conversations that go on from one which ended here at an earlier import."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as it is printed for machines."""
         return {
             "conversations": {"imported": self.conversations, "skipped": self.conversations_skipped},
             "messages": {"imported": self.messages, "skipped": self.messages_skipped},
@@ -312,7 +311,6 @@ class ChatImporter:
 
 
 def is_installed(client: Afterthought, app_id: str) -> bool:
-    """Whether an app is there."""
     try:
         return client.show_app(app_id=app_id).installed
     except ApiError as error:

@@ -35,7 +35,6 @@ class Finding:
 
 
 def ok(what: str, found: str) -> Finding:
-    """Return that all is well."""
     return Finding(what, Health.OK, found)
 
 
@@ -45,7 +44,6 @@ def warn(what: str, found: str, remedy: str) -> Finding:
 
 
 def fail(what: str, found: str, remedy: str) -> Finding:
-    """Return that it does not work."""
     return Finding(what, Health.FAIL, found, remedy)
 
 

@@ -46,17 +46,14 @@ class FormattedField:
     how: str
 
     def __call__(self, row: Row) -> str:
-        """Return what is shown of a row."""
         return moment(row.get(self.name)) if self.how == "@" else format(row[self.name], self.how)
 
 
 def print_json(value: Any) -> None:
-    """Print a value for machines."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
 def print_view(view: RenderableType) -> None:
-    """Print what is made for people on standard output."""
     # In a pipe nothing is folded, so that grep and cut see whole rows.
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
     Console(file=sys.stdout, width=width, highlight=False, soft_wrap=False).print(view)
@@ -94,7 +91,6 @@ def card(row: Row, columns: Columns | None = None) -> Table:
 
 
 def plain(text: str) -> Text:
-    """Return text that is shown as it is."""
     return Text(_harmless(text), overflow="fold")
 
 

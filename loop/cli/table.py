@@ -171,7 +171,6 @@ class Invocation:
         self.show(row, lambda row: card(row, columns))
 
     def done(self, value: Any, sentence: str) -> None:
-        """Print a value as JSON, or one sentence for people."""
         self.show(value, lambda _: plain(sentence))
 
     def in_commands(self, message: str, details: Mapping[str, Any]) -> str:
@@ -358,7 +357,7 @@ class Command:
             if self.field:
                 found = call.invoke(getattr(call.client, operation), **arguments)[self.field]
             else:
-                found = call.entries(getattr(call.client, iterator_of(operation)), **arguments)
+                found = call.entries(getattr(call.client, f"iter_{operation.partition('_')[2]}"), **arguments)
             shown, nothing = self.columns or {}, self.nothing.format(**given)
             call.show(found, self.rows or (lambda rows: table(rows, shown, nothing)))
             return
@@ -396,11 +395,6 @@ def flags_of(info: OptionInfo) -> list[str]:
     return [one for one in (info.default, *(info.param_decls or ())) if isinstance(one, str) and one.startswith("-")]
 
 
-def iterator_of(operation: str) -> str:
-    """Return the method of the client that goes through the pages of a listing."""
-    return f"iter_{operation.partition('_')[2]}"
-
-
 def in_json(answer: Any) -> Any:
     """Return what a client answered as the service sent it."""
     return (
@@ -409,7 +403,6 @@ def in_json(answer: Any) -> Any:
 
 
 def given(**arguments: Any) -> dict[str, Any]:
-    """Return the arguments that were given."""
     return {name: value for name, value in arguments.items() if value is not None}
 
 

@@ -179,7 +179,6 @@ def show_version(
 
 
 def print_document(text: str) -> None:
-    """Print a version or a composition as it is."""
     typer.echo(text, nl=False)
 
 

@@ -55,7 +55,6 @@ class AppByApp:
         return bool(enqueued) or len(due) == _LIMIT
 
     def _due(self, session: Session) -> Sequence[tuple[int, str]]:
-        """Return keys of conversations, and their apps."""
         raise NotImplementedError
 
     def _enqueue(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
@@ -178,7 +177,6 @@ class WakeSnoozed:
     every_seconds = 5.0
 
     def run(self) -> bool:
-        """Wake what is due."""
         now = self.clock.now()
         with self.database.read() as session:
             if not has_hidden_until(session, now):

@@ -31,7 +31,6 @@ class SettleEnergy:
     every_seconds = 0.0
 
     def run(self) -> bool:
-        """Settle what was spent since the last tick."""
         self.regulator.settle()
         return False
 

@@ -35,11 +35,7 @@ from shared.jobs import dispatch, ownership, tenant_queues
 from shared.jobs.control import forget_finished
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Swept
-from shared.jobs.queries import (
-    has_expired,
-    stale_tenant_queues,
-    why_provider_is_awaited,
-)
+from shared.jobs.queries import has_expired, stale_tenant_queues, why_provider_is_awaited
 from shared.memories import forgetting
 from shared.search.models import Retrieval
 from shared.search.search_queries import keys_before

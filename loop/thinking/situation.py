@@ -165,7 +165,6 @@ class Energy:
 
     @property
     def status(self) -> Status:
-        """The level in a word."""
         return status_of(self.micro)
 
 
@@ -210,7 +209,6 @@ class ConversationView:
 
     @property
     def position(self) -> int:
-        """Of its last message."""
         return self.message_count - 1
 
     @property

@@ -112,11 +112,9 @@ class Thinker:
 
     @property
     def is_free(self) -> bool:
-        """Whether a turn may begin."""
         return not self._draining.is_set() and not self._busy.is_set()
 
     def next_selected(self) -> Focus | None:
-        """Take the next conversation that a review selected."""
         return self._selected.popleft() if self._selected else None
 
     def begin(self, focus: Focus) -> None:

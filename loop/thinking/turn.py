@@ -154,7 +154,9 @@ class ThinkingTurn:
         calls = sorted(reply.calls, key=lambda call: call.name != tool_name(tools.Respond))
         lines, results = [ExchangeLine(Speaker.MODEL, reply.text, tuple(calls))], list[ToolResult]()
         for call, result in self.tool_executor.do(calls if written is None else [written]):
-            results.append(self._record(call, result if written is None else _in_prose(result)))
+            if written is not None and not result.is_refused:
+                result = replace(result, outcome=ToolOutcome.IN_PROSE)
+            results.append(self._record(call, result))
             speaker = Speaker.TOOL if written is None else Speaker.USER
             lines.append(ExchangeLine(speaker, result.text, call_id=call.call_id))
         self._was_refused = any(result.is_refused for result in results)
@@ -179,10 +181,6 @@ class ThinkingTurn:
         if self._unusable_rounds >= MOST_UNUSABLE_ROUNDS:
             return ()
         return (ExchangeLine(Speaker.MODEL, written or "(nothing)"), ExchangeLine(Speaker.USER, complaint))
-
-
-def _in_prose(result: ToolResult) -> ToolResult:
-    return result if result.is_refused else replace(result, outcome=ToolOutcome.IN_PROSE)
 
 
 class _Refused(Exception):

@@ -142,7 +142,6 @@ class Erasure(Base):
 
     @property
     def receipt_id(self) -> str:
-        """Its id as it goes over the wire."""
         return self.erasure_id
 
 

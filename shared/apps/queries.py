@@ -73,7 +73,6 @@ def lock_budgets(session: Session, app_id: str) -> Budgets:
 
 
 def answered_by_loop(session: Session, app_ids: Collection[str]) -> set[str]:
-    """Return which of the apps are installed and let the loop answer."""
     query = select(App.app_id).where(App.app_id.in_(app_ids), *_LOOP_ANSWERS)
     return set(session.scalars(query))
 
@@ -134,13 +133,7 @@ def list_apps(
     return session.scalars(query).all()
 
 
-def token_by_digest(session: Session, digest: str) -> Token | None:
-    """Return a token that is not revoked."""
-    return session.scalar(select(Token).where(Token.digest == digest, Token.revoked_at.is_(None)))
-
-
 def list_user_settings(session: Session, app_id: str, user_id: str | None = None) -> Sequence[UserSettings]:
-    """Return what is set for the users of an app, or for one of them."""
     query = select(UserSettings).where(UserSettings.app_id == app_id).order_by(UserSettings.user_id)
     return session.scalars(query if user_id is None else query.where(UserSettings.user_id == user_id)).all()
 
@@ -150,18 +143,12 @@ def list_tokens(session: Session, app_id: str) -> Sequence[Token]:
     return session.scalars(select(Token).where(Token.app_id == app_id).order_by(Token.created_at, Token.token_id)).all()
 
 
-def tokens_issued_by(session: Session, token_id: str) -> Sequence[Token]:
-    """Return the tokens that a token issued."""
-    return session.scalars(select(Token).where(Token.parent_id == token_id)).all()
-
-
 def list_erasures(session: Session, app_id: str) -> Sequence[Erasure]:
     """Return an app's erasure receipts, newest first."""
     return session.scalars(select(Erasure).where(Erasure.app_id == app_id).order_by(Erasure.at.desc())).all()
 
 
 def count_erasures(session: Session, app_id: str) -> int:
-    """Return how often something of an app was erased."""
     return session.scalar(select(func.count()).select_from(Erasure).where(Erasure.app_id == app_id)) or 0
 
 
@@ -300,11 +287,9 @@ class Caller:
         return self.name.removeprefix(_NAMED) if self.scope is Scope.APP else None
 
     def has(self, grant: Grant) -> bool:
-        """Whether this caller may do what a token is made for."""
         return self.scope is Scope.ADMIN or grant in self.grants
 
     def may_touch(self, app_id: str) -> bool:
-        """Whether this caller may act on an app."""
         return self.scope is Scope.ADMIN or self.app_id == app_id
 
 
@@ -361,7 +346,7 @@ def revoke_token(session: Session, app_id: str, token_id: str, now: datetime) ->
     while todo:
         one = todo.pop()
         one.revoked_at = one.revoked_at or now
-        todo += tokens_issued_by(session, one.token_id)
+        todo += session.scalars(select(Token).where(Token.parent_id == one.token_id)).all()
     return token
 
 
@@ -398,7 +383,7 @@ def token_digest_of(session: Session, digest: str, now: datetime) -> str | None:
 
 def authenticate(session: Session, digest: str) -> Caller:
     """Return who holds an app's token, by its digest. Raises: Denied."""
-    token = token_by_digest(session, digest)
+    token = session.scalar(select(Token).where(Token.digest == digest, Token.revoked_at.is_(None)))
     if token is None:
         raise Denied(_UNKNOWN, operation=_ISSUE)
     grants = frozenset(Grant(one) for one in token.grants)

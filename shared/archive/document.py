@@ -14,16 +14,7 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App
 from shared.apps.queries import list_user_settings
 from shared.base.choices import Category, FactState
-from shared.contracts.values import (
-    LARGEST_INTEGER,
-    Id,
-    JsonObject,
-    Listed,
-    Moment,
-    TimeZone,
-    UserId,
-    UserOrNobody,
-)
+from shared.contracts.values import LARGEST_INTEGER, Id, JsonObject, Listed, Moment, TimeZone, UserId, UserOrNobody
 from shared.conversations.chat_message import checked
 from shared.conversations.lifecycle import SILENT_MINUTES, Role
 from shared.conversations.models import Conversation, MemoryMode

@@ -3,9 +3,7 @@
 A process id means something only inside the namespace it was given in, so a name that is to be judged by others holds
 the machine, its boot and that namespace. Where the system does not tell these, nothing is said to be gone.
 Ending with the parent, even by SIGKILL, is offered by Linux only (``PR_SET_PDEATHSIG``); elsewhere the calls do nothing
-and lock files find what was left behind.
-
-Whether somebody still waits for what is being done: work whose result nobody would see is given up.
+and lock files find what was left behind. Work whose result nobody waits for any more is given up.
 """
 
 import ctypes

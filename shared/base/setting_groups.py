@@ -63,12 +63,10 @@ class InstallationSettings(SettingsGroup):
 
     @property
     def database(self) -> str:
-        """The database address in force."""
         return self.database_url or f"sqlite:///{self.home / 'afterthought.db'}"
 
     @property
     def metrics_path(self) -> Path:
-        """The directory of metric files in force."""
         return self.metrics_dir or self.home / "metrics"
 
 
@@ -230,8 +228,7 @@ class FactSettings(SettingsGroup):
     fact_undo_seconds: _Seconds = Field(60.0, description="How long the deletion of a fact can be taken back.")
     fact_clear_seconds: _Seconds = Field(8.0, description="How long clearing all facts can be taken back.")
     embedding: str | None = Field(
-        None,
-        description="Embedding model, as `PROVIDER:NAME`, or `ngrams` for none; unset: the built-in one.",
+        None, description="Embedding model, as `PROVIDER:NAME`, or `ngrams` for none; unset: the built-in one."
     )
 
     @field_validator("embedding")
@@ -264,7 +261,6 @@ class SessionSettings(SettingsGroup):
 
     @property
     def sessions_max_bytes(self) -> int:
-        """The largest transcript that is taken in."""
         return self.sessions_max_mb * 2**20
 
 

@@ -140,12 +140,10 @@ class Settings(
 
     @property
     def sessions_path(self) -> Path:
-        """The root of the store of sessions in force."""
         return self.sessions_dir or self.home / "sessions"
 
     @property
     def serves_pages(self) -> bool:
-        """Whether the pages are served."""
         return self.host in _LOOPBACK if self.pages is None else self.pages
 
     @property

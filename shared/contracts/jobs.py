@@ -130,7 +130,6 @@ CANARY_TASK = "afterthought.canary"
 
 
 def task_name(kind: JobKind) -> str:
-    """Return the name of the Celery task that carries out jobs of a kind."""
     return f"afterthought.{kind}"
 
 

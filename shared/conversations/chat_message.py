@@ -179,7 +179,6 @@ def _check_fields(what: str, value: Mapping[str, Any], fields: Mapping[str, type
 
 
 def as_sent(role: str, content: str, name: str | None, payload: Sent | None) -> Sent:
-    """Return a stored message as it was sent."""
     if payload is not None:
         return payload
     return {"role": role, "content": content} | ({} if name is None else {"name": name})
@@ -288,7 +287,6 @@ def owners_of(messages: Sequence[Linked]) -> list[int]:
 
 
 def calls_of(payload: Sent | None) -> list[str]:
-    """Return the ids of the calls a message makes."""
     if payload is None:
         return []
     ids = [call.get("id", "") for call in payload.get("tool_calls") or ()]

@@ -71,8 +71,7 @@ _AT_DOC_IDS = (
     .join(Conversation, Conversation.key == _KEY)
     .join(App, App.app_id == Conversation.app_id)
     .outerjoin(
-        UserSettings,
-        and_(UserSettings.app_id == Conversation.app_id, UserSettings.user_id == Conversation.user_id),
+        UserSettings, and_(UserSettings.app_id == Conversation.app_id, UserSettings.user_id == Conversation.user_id)
     )
 )
 _OF_USER = (

@@ -64,7 +64,8 @@ def enqueue_extraction(
     least = LEAST_MESSAGES if conversation.ended_at is None else 1
     if not queries.has_unseen_words(session, conversation, least):
         return None
-    return enqueue(session, _job(conversation, epoch, max_attempts), now)
+    work = f"{epoch}:{conversation.facts_seen}:{conversation.message_count}"
+    return enqueue(session, job_about(conversation, JobKind.EXTRACT_FACTS, work, epoch, max_attempts), now)
 
 
 def enqueue_extraction_now(
@@ -107,11 +108,6 @@ def postpone(session: Session, app_id: str, now: datetime, user_id: str | None =
     waiting = conversations_with_open(session, app_id, JobKind.EXTRACT_FACTS)
     mine = (Conversation.key.in_(queries.keys_of(app_id, user_id)), Conversation.ended_at.is_(None))
     session.execute(update(Conversation).where(Conversation.key.in_(waiting), *mine).values(facts_due_at=now))
-
-
-def _job(conversation: Conversation, epoch: int, max_attempts: int) -> NewJob:
-    work = f"{epoch}:{conversation.facts_seen}:{conversation.message_count}"
-    return job_about(conversation, JobKind.EXTRACT_FACTS, work, epoch, max_attempts)
 
 
 def job_about(conversation: Conversation, kind: JobKind, work: str, epoch: int, max_attempts: int) -> NewJob:

@@ -91,22 +91,10 @@ def start(session: Session, app_id: str, new: NewConversation, now: datetime) ->
         others = "" if known.user_id == new.user_id else " of another user"
         what = "choose another id" if others else "add messages to it or choose another id"
         raise Conflict(
-            f"App {app_id} already has a conversation {conversation_id}{others}; {what}.",
-            code="conversation_exists",
+            f"App {app_id} already has a conversation {conversation_id}{others}; {what}.", code="conversation_exists"
         )
-    conversation = Conversation(
-        app_id=app_id,
-        conversation_id=conversation_id,
-        user_id=new.user_id,
-        energy_budget_micro=new.energy_budget_micro,
-        details=new.details,
-        end_after_minutes=new.end_after_minutes,
-        time_zone=new.time_zone,
-        memory=new.memory,
-        message_count=0,
-        created_at=now,
-        updated_at=now,
-    )
+    named = vars(new) | {"conversation_id": conversation_id}
+    conversation = Conversation(**named, app_id=app_id, message_count=0, created_at=now, updated_at=now)
     _reset_idle_timeout(conversation, now)
     session.add(conversation)
     session.flush()

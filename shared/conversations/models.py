@@ -24,7 +24,6 @@ class MemoryMode(StrEnum):
 
     @classmethod
     def strictest(cls, *modes: str) -> MemoryMode:
-        """Return the strictest of some."""
         return max(map(cls, modes), key=list(cls).index)
 
 

@@ -153,7 +153,6 @@ def messages_of(
 
 
 def known_messages(session: Session, conversation_key: int, message_ids: Sequence[str]) -> dict[str, Message]:
-    """Return which of the message ids the conversation already has."""
     if not message_ids:
         return {}
     query = select(Message).where(Message.conversation_key == conversation_key, Message.message_id.in_(message_ids))
@@ -330,13 +329,11 @@ def last_rejection(session: Session, conversation_key: int, position: int) -> An
 
 
 def pending_answer(session: Session, conversation_key: int) -> Answer | None:
-    """Return the answer of a conversation that waits for approval."""
     query = select(Answer).where(Answer.conversation_key == conversation_key, Answer.state == AnswerState.PENDING)
     return session.scalar(query.limit(1))
 
 
 def has_pending_answer(session: Session, conversation_key: int) -> bool:
-    """Whether an answer waits for approval."""
     return session.connection().execute(_PENDING, {"conversation_key": conversation_key}).first() is not None
 
 
@@ -363,7 +360,6 @@ def list_answers(
 
 
 def count_answers(session: Session, app_id: str, conversations: Select[int] | Sequence[int] | None = None) -> int:
-    """Return how many answers of an app stand, or of some of its conversations."""
     query = select(func.count()).select_from(Answer).where(Answer.app_id == app_id)
     query = query if conversations is None else query.where(Answer.conversation_key.in_(conversations))
     return session.scalar(query) or 0

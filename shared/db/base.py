@@ -1,10 +1,6 @@
-"""The declarative base of all models, with one naming rule for constraints, 64-bit keys, and partial indexes.
+"""The declarative base of all models: one naming rule for constraints, and column types both dialects agree on.
 
-Column types both dialects agree on.
-
-Parts of an archive's document, and the rows they are copied from and to by the names of their columns.
-
-What code that only opens transactions needs of a database: the database itself, or one that guards its writing.
+Parts of an archive's document are copied from rows and to them by the names of their columns.
 """
 
 from contextlib import AbstractContextManager

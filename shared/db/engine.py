@@ -236,7 +236,6 @@ class Database:
                 time.sleep(_LOG_TRY_SECONDS)
 
     def dispose(self) -> None:
-        """Close this process's connections."""
         self.engine.dispose()
 
 

@@ -1,10 +1,7 @@
-"""What the tables take: their rows, their bytes with those of their indexes, and since when they reach back.
+"""What the tables take, how many rows a statement finds or changes, and whole numbers given to one as one value.
 
-How many rows there are, and how many a statement changed.
-
-Whole numbers that go into a statement as one value: one with hundreds takes longer to build than to run.
-
-As JSON, which both databases take apart, so that such a statement is written once for both.
+A statement with hundreds of values takes longer to build than to run; as JSON, which both databases take apart, they
+are one value, and the statement is written once for both.
 """
 
 from collections.abc import Sequence
@@ -51,7 +48,6 @@ class TableSize:
 
 
 def size_in_bytes(session: Session) -> int:
-    """Return what the whole database takes."""
     if session.get_bind().dialect.name == "sqlite":
         pages, size = (session.scalar(sa.text(f"PRAGMA {name}")) or 0 for name in ("page_count", "page_size"))
         return int(pages * size)
@@ -71,7 +67,6 @@ def table_sizes(session: Session) -> list[TableSize]:
 
 
 def _of(session: Session, table: sa.Table, sizes: _Sizes) -> tuple[int, int | None]:
-    """Return rows and bytes of a table."""
     size, rows = sizes.get(table.name, (None, None))
     return session.scalar(sa.select(sa.func.count()).select_from(table)) or 0 if rows is None else rows, size
 
@@ -103,7 +98,6 @@ def count(session: Session, query: Select[int]) -> int:
 
 
 def rows_changed(session: Session, statement: Delete | Update) -> int:
-    """Carry a statement out and return how many rows it deleted or changed."""
     return int(session.execute(statement).rowcount)  # type: ignore[attr-defined]
 
 

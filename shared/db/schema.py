@@ -37,8 +37,8 @@ def migrate(url: str) -> None:
                 # lock.
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
             former = MigrationContext.configure(connection).get_current_revision()
-            is_another_initial_one = (former or "").startswith(_INITIAL) and former != _first_revision()
-            if former in _BEFORE_THE_INITIAL_ONE or is_another_initial_one:
+            first = ScriptDirectory.from_config(_config()).get_base()
+            if former in _BEFORE_THE_INITIAL_ONE or ((former or "").startswith(_INITIAL) and former != first):
                 raise Configuration(
                     f"The database is at revision {former}, from before the first release, and cannot be upgraded. "
                     "Export its apps with the code that made it (`afterthought export`), name a new database in "
@@ -64,10 +64,6 @@ def current_revision(database: Database) -> str | None:
 def newest_revision() -> str:
     """Return the revision this release needs."""
     return str(ScriptDirectory.from_config(_config()).get_current_head())
-
-
-def _first_revision() -> str:
-    return str(ScriptDirectory.from_config(_config()).get_base())
 
 
 def is_of_models(name: str | None, *_: object) -> bool:

@@ -61,7 +61,6 @@ class ModelPause:
         return self.last is not ModelOutcome.UNUSABLE
 
     def until(self, now: datetime) -> str:
-        """Say when it is asked again."""
         return f"it is asked again at {self.ask_at:%H:%M} UTC" if self.ask_at > now else "the next job asks it again"
 
     def describe(self, now: datetime, *, has_rules: bool) -> str:

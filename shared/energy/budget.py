@@ -35,7 +35,6 @@ class BudgetStatus(StrEnum):
 
 
 def to_micro(units: float) -> int:
-    """Return whole micro-units."""
     return round(units * MICRO)
 
 

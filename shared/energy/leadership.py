@@ -29,7 +29,6 @@ class LeadershipSnapshot:
 
 
 def look(session: Session) -> LeadershipSnapshot:
-    """Return leadership as it stands."""
     row = get_leadership(session)
     return LeadershipSnapshot() if row is None else LeadershipSnapshot(row.holder, row.fence, row.beats)
 

@@ -82,9 +82,7 @@ def book(session: Session, call: ModelCall, account: LedgerAccount, settings: Se
     cost = price(call, settings)
     session.add(
         Spending(
-            app_id=account.app_id,
-            job_id=account.job_id,
-            conversation_key=account.conversation_key,
+            **vars(account),
             kind=call.kind,
             model=call.model,
             outcome=call.outcome,
@@ -125,7 +123,6 @@ def reserve(
 
 
 def release_reservation(session: Session, key: int) -> None:
-    """Drop a reservation: its call has ended."""
     session.execute(delete(Reservation).where(Reservation.key == key))
 
 
@@ -255,12 +252,6 @@ def unsettled(session: Session) -> int:
 def has_unsettled(session: Session) -> bool:
     """Whether a call was booked since the last settlement, drawn from the level or not."""
     return session.scalar(select(Spending.entry).where(_UNSETTLED).limit(1)) is not None
-
-
-def settled_before(session: Session, before: datetime, limit: int) -> Sequence[Spending]:
-    """Return the oldest rows of before a time that were drawn from the level."""
-    old = select(Spending).where(Spending.at < before, Spending.settled)
-    return session.scalars(old.order_by(Spending.at).limit(limit)).all()
 
 
 def spent_by_window(session: Session, app_id: str, now: datetime) -> dict[str, int]:
@@ -399,7 +390,8 @@ _SUMS = ("calls", "prompt_tokens", "completion_tokens", "micro")
 
 def fold(session: Session, before: datetime, limit: int) -> int:
     """Fold the oldest settled rows of before a time, at most ``limit``; return how many."""
-    rows = settled_before(session, before, limit)
+    old = select(Spending).where(Spending.at < before, Spending.settled)
+    rows = session.scalars(old.order_by(Spending.at).limit(limit)).all()
     days: dict[tuple[object, ...], Counter[str]] = {}
     conversations: Counter[int] = Counter()
     for row in rows:

@@ -80,7 +80,6 @@ class ErasedPart:
 
     @property
     def app_id(self) -> str:
-        """Whose it is."""
         return self.app.app_id
 
     @property

@@ -50,7 +50,6 @@ class Address:
 
     @property
     def authority(self) -> str:
-        """What the Host header says."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 

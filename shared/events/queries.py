@@ -49,7 +49,6 @@ def lock_count(session: Session) -> EventCount | None:
 
 
 def has_unplaced(session: Session) -> bool:
-    """Whether any event has no position yet."""
     return session.scalar(select(Event.row).where(Event.position.is_(None)).limit(1)) is not None
 
 
@@ -84,7 +83,6 @@ def event_at(session: Session, position: int) -> Event | None:
 
 
 def has_older(session: Session, than: datetime) -> bool:
-    """Whether any event happened before then."""
     return session.scalar(select(Event.row).where(Event.at < than).limit(1)) is not None
 
 
@@ -112,7 +110,6 @@ def webhooks_of(session: Session, app_id: str) -> Sequence[Webhook]:
 
 
 def listening_webhooks(session: Session, app_ids: Sequence[str]) -> Sequence[Webhook]:
-    """Return the webhooks of some apps that are not disabled."""
     query = select(Webhook).where(Webhook.app_id.in_(app_ids), Webhook.disabled_at.is_(None))
     return session.scalars(query.order_by(Webhook.webhook_id)).all()
 
@@ -130,5 +127,4 @@ def get_webhook(session: Session, app_id: str, webhook_id: str, lock: bool = Fal
 
 
 def count_webhooks(session: Session, app_id: str) -> int:
-    """Return how many webhooks an app has."""
     return session.scalar(select(func.count()).select_from(Webhook).where(Webhook.app_id == app_id)) or 0

@@ -1,8 +1,6 @@
-"""Writing an event in the transaction in which the thing happened.
+"""Writing an event in the transaction in which the thing happened, giving it its position, and forgetting old ones.
 
-Giving committed events their positions, and forgetting those that are old.
-
-Only one loop does this at a time. Positions follow each other without holes and are never given out again, so that
+Only one loop gives positions at a time. They follow each other without holes and are never given out again, so that
 whoever has read up to one has missed nothing below it.
 """
 

@@ -77,11 +77,7 @@ def forget_failures(webhook: Webhook) -> bool:
 
 
 def note_failure(
-    webhook: Webhook,
-    outcome: DeliveryOutcome,
-    status: int | None,
-    now: datetime,
-    wait: Callable[[int], timedelta],
+    webhook: Webhook, outcome: DeliveryOutcome, status: int | None, now: datetime, wait: Callable[[int], timedelta]
 ) -> datetime:
     """Keep that a delivery failed, and return till when all that is to be sent there waits.
 

@@ -16,7 +16,6 @@ def count_by_state(session: Session) -> dict[tuple[str, ...], int]:
 
 
 def count_unfinished(session: Session) -> dict[tuple[str, ...], int]:
-    """Return the number of unfinished jobs by (kind, state)."""
     return _counted(session, select(Job.kind, Job.state, func.count()).where(Job.state.in_(OPEN)))
 
 

@@ -66,24 +66,14 @@ def enqueue(session: Session, new_job: NewJob, now: datetime) -> Job:
     job_type = JOB_TYPES[new_job.kind]
     if type(new_job.payload) is not job_type.payload:
         raise TypeError(f"A job {new_job.kind} takes a {job_type.payload.__name__}, as shared/contracts/jobs.py says.")
-    job = Job(
-        job_id=new_id("job", now),
-        kind=new_job.kind,
-        app_id=new_job.app_id,
-        conversation_key=new_job.conversation_key,
-        conversation_id=new_job.conversation_id,
-        epoch=new_job.epoch,
-        dedupe=new_job.dedupe,
-        payload=new_job.payload.model_dump(by_alias=True),
-        priority=job_type.priority if new_job.priority is None else new_job.priority,
-        work_class=new_job.work_class or job_type.work_class,
-        sequence=new_job.sequence,
-        max_attempts=new_job.max_attempts,
-        state=JobState.PENDING,
-        created_at=now,
-        due_at=max(now, new_job.due_at or now),
-        traceparent=current_traceparent(),
-    )
+    columns = vars(new_job) | {
+        "payload": new_job.payload.model_dump(by_alias=True),
+        "priority": job_type.priority if new_job.priority is None else new_job.priority,
+        "work_class": new_job.work_class or job_type.work_class,
+        "due_at": max(now, new_job.due_at or now),
+    }
+    traceparent = current_traceparent()
+    job = Job(**columns, job_id=new_id("job", now), state=JobState.PENDING, created_at=now, traceparent=traceparent)
     session.add(job)
     session.flush()
     tenant_queues.refresh(session, job.app_id, job.work_class, now)
@@ -248,7 +238,6 @@ def defer_sequence(
 
 
 def make_sequence_due(session: Session, app_id: str, work_class: WorkClass, sequence: str, now: datetime) -> None:
-    """Make what waits in a sequence due."""
     later = queries.seqs_of_sequence(app_id, work_class, sequence).where(Job.due_at > now)
     session.execute(update(Job).where(Job.seq.in_(later)).values(due_at=now))
     tenant_queues.refresh(session, app_id, work_class, now)

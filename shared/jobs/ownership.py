@@ -143,12 +143,7 @@ def await_provider(session: Session, claim: Claim, why: str, now: datetime) -> N
 
 
 def fail(
-    session: Session,
-    claim: Claim,
-    reason: str,
-    now: datetime,
-    settings: JobSettings,
-    until: datetime | None = None,
+    session: Session, claim: Claim, reason: str, now: datetime, settings: JobSettings, until: datetime | None = None
 ) -> JobState:
     """Record a failed attempt: try again later, or dead letter when attempts are used up. Raises: LeaseLost.
 

@@ -49,7 +49,6 @@ class JobFilter:
     """Part of the reason it has, in any case of letters."""
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """Return what holds of the jobs."""
         filters = {
             Job.state: self.state,
             Job.app_id: self.app_id,
@@ -111,7 +110,6 @@ def jobs_of_conversation(session: Session, conversation_key: int) -> Sequence[Jo
 
 
 def get_open(session: Session, conversation_key: int, kind: str) -> Job | None:
-    """Return the job of a kind of a conversation that is unfinished, if there is one."""
     query = select(Job).where(Job.conversation_key == conversation_key, Job.kind == kind, Job.state.in_(OPEN))
     return session.scalar(query.order_by(Job.seq).limit(1))
 
@@ -131,7 +129,6 @@ def last_of_kind(session: Session, app_id: str, kind: JobKind) -> Job | None:
 
 
 def conversations_with_open(session: Session, app_id: str, kind: str) -> Sequence[int]:
-    """Return the keys of an app's conversations that have an unfinished job of a kind."""
     query = select(Job.conversation_key).where(Job.app_id == app_id, Job.kind == kind, Job.state.in_(OPEN))
     return [key for key in session.scalars(query) if key is not None]
 
@@ -231,7 +228,6 @@ def lock_tenant_queues_asleep_until(session: Session, at: datetime) -> Sequence[
 
 
 def has_awake(session: Session, work_class: str) -> bool:
-    """Whether any tenant queue of a work class is awake."""
     return (
         session.scalar(select(TenantQueue.app_id).where(TenantQueue.work_class == work_class, _AWAKE).limit(1))
         is not None
@@ -344,12 +340,10 @@ def lock_sent(session: Session, work_class: str) -> Sequence[Job]:
 
 
 def count_deferred(session: Session) -> int:
-    """Return how many jobs are deferred."""
     return session.scalar(select(func.count()).select_from(Job).where(Job.state == JobState.DEFERRED)) or 0
 
 
 def count_apps_waiting(session: Session) -> dict[str, int]:
-    """Return by work class how many apps have a job that waits."""
     waiting = select(TenantQueue.work_class, func.count()).where(TenantQueue.head_seq.is_not(None))
     rows = session.execute(waiting.group_by(TenantQueue.work_class))
     return {work_class: count for work_class, count in rows}  # noqa: C416
@@ -392,7 +386,6 @@ def lock_due_beyond(session: Session, horizon: datetime) -> Sequence[Job]:
 
 
 def lock_owned_by(session: Session, node: str) -> Sequence[Job]:
-    """Return running jobs of one worker node, locked."""
     owned = Job.lease_owner.startswith(f"{node}/", autoescape=True)
     running = select(Job).where(Job.state == JobState.RUNNING, owned).order_by(Job.seq)
     return session.scalars(running.with_for_update()).all()
@@ -443,7 +436,6 @@ def count_in_flight(session: Session, work_class: str = WorkClass.THOUGHT) -> in
 
 
 def count_asked_since(session: Session, kind: JobKind, since: datetime) -> int:
-    """Return how many jobs of a kind were asked for since then."""
     new = (Job.seq > last_asked_before(session, since), Job.created_at >= since)
     return session.scalar(select(func.count()).select_from(Job).where(Job.kind == kind, *new)) or 0
 
@@ -463,6 +455,5 @@ def count_ended_at(session: Session, app_id: str, state: JobState, at: datetime)
 
 
 def is_in_state(states: Collection[JobState], job: type[Job] = Job) -> ColumnElement[bool]:
-    """Return what holds of jobs in any of these states."""
     # Written out as literals: with bound values SQLite cannot tell that a partial index holds what is asked for.
     return job.state.in_(bindparam(None, [state.value for state in states], expanding=True, literal_execute=True))

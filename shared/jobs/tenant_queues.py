@@ -60,7 +60,6 @@ def refresh(session: Session, app_id: str | None, work_class: str, now: datetime
 
 
 def bring_up_to_date(session: Session, tenant_queue: TenantQueue, now: datetime) -> None:
-    """Bring a locked tenant queue up to date with its app's jobs."""
     if tenant_queue.held_until is not None and tenant_queue.held_until <= now:
         tenant_queue.held_until = tenant_queue.held_why = None
     head, due_at = _head(session, tenant_queue.app_id, tenant_queue.work_class, now)

@@ -64,16 +64,7 @@ class AnthropicModel(LangchainModel):
 
         server = ApiServer(provider, anthropic)
         super().__init__(model, server)
-        self._langchain = ChatAnthropic(
-            model=model,
-            base_url=provider.address,
-            api_key=SecretStr(server.key),
-            # Whether to ask again is decided in one place for all providers.
-            max_retries=0,
-            # The deadline is the transport's.
-            timeout=None,
-            stop=None,
-        )
+        self._langchain = ChatAnthropic(model=model, api_key=SecretStr(server.key), stop=None, **server.arguments)
         # It takes no client of ours: its own is made when it is first needed, and kept here.
         client = anthropic.Client(**self._langchain._client_params, http_client=server.http_client)
         self._langchain.__dict__["_client"] = client

@@ -4,7 +4,7 @@ Importing this takes httpx2 with it, which is an extra, so only who makes such a
 """
 
 from types import ModuleType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import httpx2
 
@@ -36,6 +36,8 @@ class ApiServer(ModelServer):
         super().__init__(provider, transport, (library.APIError,))
         self._library = library
         self.key = NO_KEY if provider.key is None else provider.key.get_secret_value()
+        # Whether to ask again is decided in one place for all providers, and the deadline is the transport's.
+        self.arguments: dict[str, Any] = {"base_url": provider.address, "max_retries": 0, "timeout": None}
         # A proxy that the environment names does not lead to this machine itself.
         self.http_client = httpx2.Client(transport=transport, trust_env=not is_loopback(provider.address))
 

@@ -174,16 +174,13 @@ class TokenCounting:
 
     @property
     def source(self) -> TokenSource:
-        """Where its figures come from."""
         return TokenSource.ESTIMATED if self.rate is None else TokenSource.CALIBRATED
 
     @cached_property
     def in_use(self) -> Rate:
-        """The rate it counts by."""
         return self.rate or LAST_RESORT
 
     def tokens(self, text: str) -> int:
-        """Return the length of a text, in tokens."""
         return self.in_use.tokens_in(len(text))
 
     def weigh(self, text: str) -> int:
@@ -199,13 +196,10 @@ class UpperBoundCounting(TokenCounting):
     """Counts by the figure that a text hardly ever passes, for prompts that must fit whatever is in them."""
 
     def tokens(self, text: str) -> int:
-        """Return the most tokens the text can have."""
         return most_tokens(text)
 
     def weigh(self, text: str) -> int:
-        """Return the most tokens the text can have."""
         return most_tokens(text)
 
     def holds(self, tokens: int) -> int:
-        """Return the tokens themselves."""
         return tokens

@@ -139,7 +139,6 @@ class ServedEmbedder:
         self._seconds = seconds
 
     def close(self) -> None:
-        """Close the connections."""
         self._server.close()
 
     def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:

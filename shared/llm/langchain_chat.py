@@ -36,7 +36,6 @@ class LangchainChat(Chat):
         return self._model.name
 
     def close(self) -> None:
-        """Close the connections."""
         self._model.server.close()
 
     def answer(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:

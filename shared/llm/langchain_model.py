@@ -4,10 +4,8 @@ It adds what the libraries leave open: one total deadline, endings told apart, o
 and every call reported. How a model is asked, how its chunks are read and what its errors mean is left to each
 provider. Importing it is cheap: langchain is imported where a model is made.
 
-How fast a model is, by its last calls: how long the next may take, and where the time of a late one went.
-
-In the memory of one process, for one model. Until something was measured, and after a call that was late, a call may
-take all the time there is.
+How fast a model is, by its last calls, is kept in the memory of one process: how long the next may take, and where the
+time of a late one went. Until something was measured, and after a call that was late, a call may take all there is.
 """
 
 from __future__ import annotations

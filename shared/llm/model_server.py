@@ -88,7 +88,6 @@ class ModelServer(ABC):
         self.errors = errors
 
     def close(self) -> None:
-        """Close the connections."""
         self.transport.close()
 
     @abstractmethod

@@ -122,12 +122,10 @@ class ShownModel(BaseModel):
 
 
 def ask_shown(client: httpx.Client, model: str) -> ShownModel:
-    """Ask Ollama for what it shows of a model."""
     return read_reported(client.post("/api/show", json={"model": model}), ShownModel)
 
 
 def traits_shown(shown: ShownModel, model: str, parallel: int) -> ModelTraits:
-    """Return what can be read from what Ollama shows."""
     if not shown.model_fields_set:
         return ModelTraits()
     about, size = shown.model_info or {}, shown.details and shown.details.parameter_size

@@ -107,9 +107,7 @@ class OpenAi(ApiProvider):
         from shared.llm.api_client import ApiServer
 
         server = ApiServer(self, openai)
-        client = openai.OpenAI(
-            base_url=self.address, api_key=server.key, http_client=server.http_client, max_retries=0, timeout=None
-        )
+        client = openai.OpenAI(api_key=server.key, http_client=server.http_client, **server.arguments)
 
         def request(texts: list[str]) -> tuple[Sequence[Sequence[float]], int | None]:
             # By default the client asks for base64, which not every server knows.
@@ -174,16 +172,9 @@ class OpenAiModel(LangchainModel):
 
         server = ApiServer(provider, openai)
         super().__init__(model, server)
+        key, client = SecretStr(server.key), server.http_client
         self._langchain = ChatOpenAI(
-            model=model,
-            base_url=provider.address,
-            api_key=SecretStr(server.key),
-            http_client=server.http_client,
-            # Whether to ask again is decided in one place for all providers.
-            max_retries=0,
-            # The deadline is the transport's.
-            timeout=None,
-            use_responses_api=False,
+            model=model, api_key=key, http_client=client, use_responses_api=False, **server.arguments
         )
         # OpenAI's own models want `max_completion_tokens`, which other servers do not know.
         self._left_out = {"max_tokens"} if provider.is_own else set()

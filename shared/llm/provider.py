@@ -42,7 +42,6 @@ class ServerStatus:
 
     @property
     def ready(self) -> bool:
-        """Whether a call can be made."""
         return self.remedy is None
 
 

@@ -93,17 +93,12 @@ def refusal(
         refused = _refuse_edit(decision, limit) or _refuse_text(decision.new_content or "", target, absorbed)
         if refused is not None:
             return refused
-    return _refuse_loss(decision, [memories[i] for i in touched], [m for i, m in memories.items() if i not in touched])
-
-
-def _refuse_loss(
-    decision: Decision, touched: Sequence[CompactionCandidate], others: Sequence[CompactionCandidate]
-) -> str | None:
-    """Say why what is vital may not go: something slight stays, and what it says would stand nowhere."""
+    # What is vital may not go where something slight stays, and what it says would stand nowhere.
+    others = [m for i, m in memories.items() if i not in touched]
     slight = next((one for one in others if _is_slight(one)), None)
     if slight is None:
         return None
-    for memory in touched:
+    for memory in (memories[i] for i in touched):
         if memory.importance >= VITAL and not _is_kept(memory, decision.new_content, others):
             kept, gone = ("the new memory" if one.id == NEW else f"memory {one.id}" for one in (slight, memory))
             return f"{gone} of importance {memory.importance} would be lost while {kept} of {slight.importance} stays"

@@ -105,7 +105,6 @@ class Memory(Base):
 
     @property
     def subject(self) -> Subject:
-        """Whose it is."""
         return Subject(self.app_id, self.user_id)
 
 

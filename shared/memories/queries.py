@@ -80,7 +80,6 @@ def origin_of_conversation(session: Session, conversation_key: int, epoch: int) 
 
 
 def origins_of(session: Session, memory_ids: Sequence[int]) -> dict[int, Origin]:
-    """Return the making of each of the memories."""
     return {o.memory_id: o for o in session.scalars(select(Origin).where(Origin.memory_id.in_(memory_ids)))}
 
 
@@ -123,7 +122,6 @@ def absorbed_by(session: Session, app_id: str, memory_id: int, after: int) -> Se
 
 
 def latest_change(session: Session, memory_id: int, kinds: Sequence[ChangeKind]) -> Change | None:
-    """Return the newest change of one of the kinds."""
     query = select(Change).where(Change.memory_id == memory_id, Change.kind.in_(kinds))
     return session.scalar(query.order_by(Change.change_id.desc()).limit(1))
 
@@ -142,13 +140,11 @@ def changes_of_app(
 
 
 def count_standing(session: Session, app_id: str, user_id: str | None = None) -> int:
-    """Return how many memories an app has, or one of its users."""
     query = select(func.count()).select_from(Memory).where(Memory.app_id == app_id)
     return count(session, query if user_id is None else query.where(Memory.user_id == user_id))
 
 
 def count_all(session: Session) -> int:
-    """Return how many memories stand in all."""
     return count(session, select(func.count()).select_from(Memory))
 
 
@@ -222,7 +218,6 @@ def changes_before(session: Session, before: datetime, after: int, limit: int) -
 
 
 def changes_with_text(session: Session, app_id: str) -> Sequence[Change]:
-    """Return the changes of an app that still hold text."""
     return session.scalars(select(Change).where(Change.app_id == app_id, HAS_TEXT)).all()
 
 
@@ -288,20 +283,17 @@ def changes_since(session: Session, app_id: str, since: int, kinds: Sequence[Cha
 
 
 def count_changes_with_text(session: Session, app_id: str, user_id: str | None = None) -> int:
-    """Return how many changes of an app, or of one user's memories, still hold text."""
     query = select(func.count()).select_from(Change).where(Change.app_id == app_id, HAS_TEXT)
     return count(session, query if user_id is None else query.where(Change.memory_id.in_(made_of(app_id, user_id))))
 
 
 def count_sources(session: Session, app_id: str, user_id: str | None = None) -> int:
-    """Return how many links from memories to conversations an app has, or one of its users."""
     query = select(func.count()).select_from(MemorySource).join(Origin, Origin.memory_id == MemorySource.memory_id)
     query = query.where(Origin.app_id == app_id)
     return count(session, query if user_id is None else query.where(Origin.user_id == user_id))
 
 
 def count_derived(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
-    """Return what of an app's memories still holds words of one conversation."""
     sources = select(func.count()).select_from(MemorySource).where(MemorySource.conversation_key == conversation_key)
     changes = [c for c in changes_with_text(session, app_id) if conversation_key in c.source_keys]
     return {"memorySources": count(session, sources), "memoryHistory": len(changes)}

@@ -177,27 +177,13 @@ def insert_memory(
     columns = new.model_dump(include=set(WRITTEN))
     _refuse_secrets(columns)
     born = new.created_at or cause.at
-    origin = Origin(
-        app_id=subject.app_id,
-        user_id=subject.user_id,
-        conversation_key=new.conversation_key,
-        conversation_id=new.conversation_id,
-        epoch=new.epoch,
-        agent=new.agent,
-        created_at=born,
-    )
+    making = new.model_dump(include={"conversation_key", "conversation_id", "epoch", "agent"})
+    whose = {"app_id": subject.app_id, "user_id": subject.user_id}
+    origin = Origin(**whose, **making, created_at=born)
     session.add(origin)
     session.flush()
-    memory = Memory(
-        memory_id=origin.memory_id,
-        app_id=subject.app_id,
-        user_id=subject.user_id,
-        agent=new.agent,
-        version=1,
-        created_at=born,
-        updated_at=born,
-        **columns,
-    )
+    named = {"memory_id": origin.memory_id, "agent": new.agent, "created_at": born, "updated_at": born}
+    memory = Memory(**whose, **named, version=1, **columns)
     # Before it has a place, so that its history is whole also where it gets none.
     record(session, memory, ChangeKind.CREATED, Texts(after=new.content), cause, new.sources)
     return insert_with_eviction(session, memory, new.sources, cause, cap, eviction, rule)

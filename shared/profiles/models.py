@@ -121,7 +121,6 @@ class Content(_ContentPart):
 
 
 def content_of(fields: dict[str, Any], notes: str) -> Content:
-    """Return what is stored as content again."""
     return Content.model_validate({**fields, "freeformNotes": notes})
 
 

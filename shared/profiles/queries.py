@@ -32,7 +32,6 @@ def has_consent(session: Session, app_id: str, user_id: str) -> bool:
 
 
 def agreed_profile(session: Session, app_id: str, user_id: str) -> Profile | None:
-    """Return the profile of a user who agrees to having one."""
     query = select(Profile).join(Consent, _AGREES).where(Profile.app_id == app_id, Profile.user_id == user_id)
     # As the database has it now: consent may be withdrawn while this session knows the row.
     return session.scalar(query, execution_options={"populate_existing": True})
@@ -45,7 +44,6 @@ def agreed_profiles(session: Session, app_id: str) -> Sequence[tuple[Profile, Co
 
 
 def unembedded(session: Session, app_id: str, model: str, limit: int) -> Sequence[Profile]:
-    """Return an app's profiles that have no vector by a model."""
     lacks = or_(Profile.vector_model.is_(None), Profile.vector_model != model)
     query = select(Profile).join(Consent, _AGREES).where(Profile.app_id == app_id, lacks)
     return session.scalars(query.order_by(Profile.user_id).limit(limit)).all()
@@ -76,5 +74,4 @@ def is_of(table: Table, app_id: str, user_id: str | None = None) -> list[ColumnE
 
 
 def count_rows(session: Session, table: Table, app_id: str, user_id: str | None = None) -> int:
-    """Return how many profiles, consents or lines of the audit an app has, or one of its users."""
     return count(session, select(func.count()).select_from(table).where(*is_of(table, app_id, user_id)))

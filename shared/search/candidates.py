@@ -212,11 +212,7 @@ def _passing(session: Session, search: Search, rows: dict[int, MessageRow]) -> d
 
 
 def _passages(
-    session: Session,
-    view: ScopedView,
-    search: Search,
-    long: Mapping[int, Candidate],
-    rows: Mapping[int, MessageRow],
+    session: Session, view: ScopedView, search: Search, long: Mapping[int, Candidate], rows: Mapping[int, MessageRow]
 ) -> dict[int, list[tuple[PassageRow, Candidate]]]:
     """Return the passages of the messages that are opened, a few of each: what says most of the question first."""
     words = set(search.question.words)

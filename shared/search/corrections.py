@@ -54,20 +54,16 @@ def behind_corrections(hits: Sequence[SearchHit], least: float) -> list[SearchHi
             break
         position = positions.get(hit.key)
         if position is not None:
-            correction = _correction(users[position], users[:position], is_best=nth < _BEST)
+            one = users[position]
+            # A passage of the same message is no later than another.
+            later = [other for other in users[:position] if other.at > one.at]
+            rules = (one.is_objected_to_by, one.is_renewed_by, one.is_like) if nth < _BEST else (one.is_objected_to_by,)
+            correction = next((other.hit for rule in rules for other in later if rule(other)), None)
             if correction is not None:
                 # Before it: where there is room for one of them, it is the one that holds.
                 ordered.setdefault(correction.key, correction)
         ordered.setdefault(hit.key, hit)
     return list(ordered.values())
-
-
-def _correction(one: _Statement, others: Sequence[_Statement], *, is_best: bool) -> SearchHit | None:
-    """Return the newest of the others that corrects one, by the first rule by which any does."""
-    # A passage of the same message is no later than another.
-    later = [other for other in others if other.at > one.at]
-    rules = (one.is_objected_to_by, one.is_renewed_by, one.is_like) if is_best else (one.is_objected_to_by,)
-    return next((other.hit for rule in rules for other in later if rule(other)), None)
 
 
 class _Statement:
@@ -81,12 +77,10 @@ class _Statement:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words that say something in it."""
         return frozenset(query_words(self.hit.ranked.candidate.content))
 
     @cached_property
     def is_objection(self) -> bool:
-        """Whether it begins as a correction does."""
         return _OBJECTS.match(self.hit.ranked.candidate.content) is not None
 
     @cached_property

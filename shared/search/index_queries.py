@@ -7,15 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    and_,
-    bindparam,
-    func,
-    or_,
-    select,
-)
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
@@ -84,7 +76,6 @@ StoredVector = tuple[int, int, int, bytes]
 
 
 def app_index(session: Session, app_id: str) -> AppIndex | None:
-    """Return an app's index."""
     return session.scalar(select(AppIndex).where(AppIndex.app_id == app_id), execution_options=_FRESH)
 
 
@@ -114,7 +105,6 @@ def vectors_by_key(session: Session, set_key: int, keys: Sequence[int]) -> dict[
 
 
 def vectors_between(session: Session, set_key: int, first: int, last: int) -> Sequence[int]:
-    """Return the keys of a set's vectors between two places."""
     one = MessageVector
     return session.scalars(select(one.key).where(one.set_key == set_key, one.doc_id.between(first, last))).all()
 
@@ -148,12 +138,10 @@ def erased_since(session: Session, serving: ServingVectors, number: int) -> Sequ
 
 
 def count_vectors(session: Session, set_key: int) -> int:
-    """Return how many vectors a set has."""
     return count(session, select(func.count()).select_from(MessageVector).where(MessageVector.set_key == set_key))
 
 
 def first_vectors(session: Session, set_key: int, limit: int) -> Sequence[int]:
-    """Return the keys of the oldest vectors of a set."""
     query = select(MessageVector.key).where(MessageVector.set_key == set_key).order_by(MessageVector.key).limit(limit)
     return session.scalars(query).all()
 
@@ -196,8 +184,7 @@ def unembedded(session: Session, app_id: str, limit: int) -> dict[int, IndexedMe
     None for one whose message is gone.
     """
     of_place = and_(
-        _SAID.c.conversation_key == Unembedded.doc_id // _POSITIONS,
-        _SAID.c.position == Unembedded.doc_id % _POSITIONS,
+        _SAID.c.conversation_key == Unembedded.doc_id // _POSITIONS, _SAID.c.position == Unembedded.doc_id % _POSITIONS
     )
     first = select(Unembedded.doc_id).where(Unembedded.app_id == app_id).order_by(Unembedded.doc_id.desc()).limit(limit)
     query = _said().add_columns(Unembedded.doc_id).select_from(Unembedded).outerjoin(_SAID, of_place)
@@ -207,23 +194,19 @@ def unembedded(session: Session, app_id: str, limit: int) -> dict[int, IndexedMe
 
 
 def still_unembedded(session: Session, app_id: str, doc_ids: Collection[int]) -> set[int]:
-    """Return which of some places of an app still wait for their vectors."""
     query = select(Unembedded.doc_id).where(Unembedded.app_id == app_id, Unembedded.doc_id.in_(doc_ids))
     return set(session.scalars(query))
 
 
 def has_unembedded(session: Session, app_id: str) -> bool:
-    """Whether any message of an app waits for its vectors."""
     return session.scalar(select(Unembedded.doc_id).where(Unembedded.app_id == app_id).limit(1)) is not None
 
 
 def count_all_unembedded(session: Session) -> int:
-    """Return how many messages of all apps lack vectors."""
     return count(session, select(func.count()).select_from(Unembedded))
 
 
 def count_unembedded(session: Session, app_id: str) -> int:
-    """Return how many messages of an app wait for their vectors."""
     return count(session, select(func.count()).select_from(Unembedded).where(Unembedded.app_id == app_id))
 
 
@@ -237,7 +220,6 @@ def passages_of_messages(session: Session, keys: Collection[int]) -> dict[int, l
 
 
 def parts_kept(session: Session, set_key: int, doc_ids: Collection[int]) -> dict[int, set[int]]:
-    """Return which parts of some places have a vector in a set."""
     found: dict[int, set[int]] = {}
     one = MessageVector
     for doc_id, part in session.execute(
@@ -283,7 +265,6 @@ def count_spoken(session: Session, app_id: str) -> int:
 
 
 def count_passages(session: Session, app_id: str, first: int = 0, last: int = LARGEST_INTEGER) -> int:
-    """Return how many passages an app has, between two places."""
     mine = (Passage.app_id == app_id, Passage.doc_id.between(first, last))
     return count(session, select(func.count()).select_from(Passage).where(*mine))
 

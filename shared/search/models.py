@@ -186,7 +186,6 @@ def doc_id_of(conversation_key: int, position: int) -> int | None:
 
 
 def conversation_of(doc_id: int) -> int:
-    """Return the key of the conversation a doc id lies in."""
     return doc_id >> POSITION_BITS
 
 

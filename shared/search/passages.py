@@ -40,7 +40,6 @@ class Span:
     tokens: int
 
     def of(self, content: str) -> str:
-        """Return its text."""
         return content[self.start : self.start + self.length]
 
 

@@ -215,7 +215,6 @@ class PostgresWords:
         return len(self._all_doc_ids(key))
 
     def remove_app(self, key: int) -> None:
-        """Delete everything of an app."""
         self._lock(key)
         self.connection.exec_driver_sql("DELETE FROM message_words WHERE key = %s", (key,))
         # The key is the upper half of a bucket, so an app is one range of the primary key.
@@ -227,7 +226,6 @@ class PostgresWords:
         return int(self.connection.exec_driver_sql(_SIZE).scalar_one())
 
     def recreate(self) -> None:
-        """Drop the tables if they are there, and create them."""
         for statement in ("DROP TABLE IF EXISTS message_words, message_words_blocks", *CREATE):
             self.connection.exec_driver_sql(statement)
 
@@ -298,7 +296,6 @@ def _buckets_of_level(key: int, hashes: NDArray[np.int64], level: int) -> NDArra
 
 
 def _numbers(hashes: bytes) -> NDArray[np.int64]:
-    """Return hashes as numbers."""
     return np.frombuffer(hashes, ">u4").astype(np.int64)
 
 

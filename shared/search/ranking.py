@@ -53,7 +53,6 @@ class RankedCandidate(NamedTuple):
 
     @property
     def parts(self) -> dict[str, float]:
-        """What each signal brings."""
         # Made when somebody wants to know: a search ranks hundreds, and explains a few.
         return dict(zip(self.signals, self.brought, strict=True))
 
@@ -84,12 +83,10 @@ class SearchHit:
 
     @property
     def doc_id(self) -> int:
-        """Where it was said."""
         return self.ranked.candidate.doc_id
 
     @property
     def role(self) -> str:
-        """Who said it."""
         return self.ranked.candidate.role
 
     @property
@@ -99,7 +96,6 @@ class SearchHit:
 
     @property
     def by_vector(self) -> bool:
-        """Whether its vector is like the question's."""
         return (self.ranked.candidate.dense or 0) >= LEAST_LIKENESS
 
 
@@ -156,7 +152,6 @@ Recipe = WeightedRecipe | SignalRecipe
 
 
 def recipe_of(tuning: Tuning) -> Recipe:
-    """Return how results are ranked under a tuning."""
     if tuning.formula is RankingFormula.WEIGHTED:
         return WeightedRecipe(tuning.alpha, tuning.beta, tuning.gamma)
     return SIGNALS
@@ -177,7 +172,11 @@ def rank(
         return []
     if isinstance(recipe, WeightedRecipe):
         weights = {"dense": recipe.alpha, "words": recipe.beta, "identifier": recipe.gamma}
-        measured = _weighted(question, candidates, worth or {})
+        measured: Mapping[str, Strengths] = {
+            "dense": scaled([one.dense for one in candidates]),
+            "words": scaled(keywords(question, candidates, worth or {})),
+            "identifier": [_names_identifier(question, one.content) for one in candidates],
+        }
     else:
         has_vectors = any(one.dense is not None for one in candidates)
         weights = vars(WORDS_ALONE if recipe == SIGNALS and not has_vectors else recipe)
@@ -200,17 +199,6 @@ def is_beside(candidate: Candidate) -> bool:
     """Whether a candidate stands next to what is found: an answer may share no word with its question."""
     # Without these, two points of recall and four of the evidence within a budget were lost (decision 15).
     return (candidate.window or 0) > 0 or (candidate.around or 0) >= LEAST_LIKENESS
-
-
-def _weighted(
-    question: SearchQuestion, candidates: Sequence[Candidate], worth: Mapping[str, float]
-) -> dict[str, Strengths]:
-    """Measure what the formula of seed 002 weighs."""
-    return {
-        "dense": scaled([one.dense for one in candidates]),
-        "words": scaled(keywords(question, candidates, worth)),
-        "identifier": [_names_identifier(question, one.content) for one in candidates],
-    }
 
 
 _DAYS = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")

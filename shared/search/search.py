@@ -108,7 +108,6 @@ class MessageSearch:
         return search
 
     def tuning(self, session: Session, app_id: str) -> Tuning:
-        """Return the values in force for an app."""
         return in_force(session, self.defaults, app_id)
 
     def record(self, search: Search, used: int | None = None, beside: Mapping[str, int] | None = None) -> None:

@@ -93,14 +93,7 @@ _NAMES_AT = (
     .where(_SPOKEN_IN_APP, Message.name.is_not(None))
 )
 _PASSAGES_AT = (
-    select(
-        Passage.doc_id,
-        Passage.part,
-        Passage.kind,
-        Passage.language,
-        Passage.start,
-        Passage.length,
-    )
+    select(Passage.doc_id, Passage.part, Passage.kind, Passage.language, Passage.start, Passage.length)
     .select_from(_PLACES)
     .join(Passage, and_(Passage.doc_id == _DOC_ID, Passage.app_id == _APP))
     .join(Message, and_(Message.key == Passage.message_key, Message.role.in_(SPOKEN)))
@@ -288,7 +281,6 @@ def names_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> set[str]:
 
 
 def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
-    """Return the contents of messages by their keys."""
     rows = session.execute(select(Message.key, Message.content).where(Message.key.in_(keys)))
     return {key: content for key, content in rows}  # noqa: C416 - dict() takes a result for a mapping
 

@@ -93,7 +93,6 @@ class Recorder:
         self.waiting.set()
 
     def take(self) -> tuple[tuple[RetrievalRecord, ...], dict[str, ModelCall]]:
-        """Return what is to be written, and forget it."""
         with self._lock:
             # Under the lock: who records just behind it sets the event again, so nothing lies there unannounced.
             self.waiting.clear()
@@ -134,7 +133,6 @@ class QueryMeter:
 
 
 def insert_retrievals(session: Session, records: Sequence[RetrievalRecord]) -> None:
-    """Write how retrievals went."""
     session.add_all(
         Retrieval(
             **vars(one)
@@ -179,7 +177,6 @@ class RetrievalStatistics:
 
 
 def retrieval_statistics(records: Sequence[RetrievalRecord]) -> RetrievalStatistics:
-    """Return what retrievals amount to."""
     used = [one.tokens_used / one.token_budget for one in records if one.tokens_used is not None and one.token_budget]
     stages = sorted({stage for one in records for stage in one.durations})
     similar = ([one.top_similarities[nth] for one in records if len(one.top_similarities) > nth] for nth in range(TOP))

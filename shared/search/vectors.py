@@ -319,7 +319,6 @@ class VectorMatrix:
 
     @property
     def bytes(self) -> int:
-        """What it takes in memory."""
         return self.doc_ids.nbytes + self.parts.nbytes + self.keys.nbytes + self.bits.nbytes
 
     def distances(self, query: Floats, rows: NDArray[np.intp] | None = None) -> Distances:
@@ -411,7 +410,6 @@ class VectorMatrices:
 
     @property
     def bytes(self) -> int:
-        """What all of them take in memory."""
         return self._bytes
 
     def of(self, session: Session, app_id: str, serving: ServingVectors | None) -> VectorMatrix | None:

@@ -53,7 +53,6 @@ class MessageFilters:
         )
 
     def allows(self, kind: HitKind) -> bool:
-        """Whether a result may be of this kind."""
         return not self.kinds or kind in self.kinds
 
 
@@ -202,7 +201,6 @@ class ScopedView:
 
     @property
     def worth(self) -> Mapping[str, float]:
-        """What each word of the question is worth."""
         return self._search.worth
 
     @cached_property

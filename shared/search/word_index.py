@@ -259,7 +259,6 @@ class SqliteWords:
         return int(self.connection.exec_driver_sql(_SQLITE_SIZE).scalar_one())
 
     def recreate(self) -> None:
-        """Drop the table if it is there, and create it."""
         self.connection.exec_driver_sql("DROP TABLE IF EXISTS message_words")
         self.connection.exec_driver_sql(_SQLITE_CREATE)
 

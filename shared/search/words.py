@@ -49,12 +49,7 @@ def words_of(text: str) -> tuple[str, ...]:
 
 def query_words(text: str) -> tuple[str, ...]:
     """Return the words to look for of a question: those that say something, or all of them where none does."""
-    return content_words(text) or words_of(text)
-
-
-def content_words(text: str) -> tuple[str, ...]:
-    """Return the words of a text that say something."""
-    return tuple(word for word in words_of(text) if word not in _empty())
+    return tuple(word for word in words_of(text) if word not in _empty()) or words_of(text)
 
 
 @remembered(most=65_536, longest=LONGEST)

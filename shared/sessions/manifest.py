@@ -66,7 +66,6 @@ def write(database: Transactions, store: Store, app_id: str, project_id: str) ->
 def session_entry(
     recorded: models.RecordedSession, markers: Iterable[dict[str, Any]], versions: Iterable[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return a session as manifests show it."""
     return {
         "sessionId": recorded.session_id,
         "originalFile": recorded.original_file or f"originals/{recorded.session_id}.jsonl",
@@ -115,7 +114,6 @@ def version_entry(version: models.SessionVersion) -> dict[str, Any]:
 
 
 def composition_entry(composition: models.Composition, components: Iterable[ComponentRow]) -> dict[str, Any]:
-    """Return a composition as manifests show it."""
     is_lines = composition.digests and "md" not in composition.digests
     return {
         "compositionId": composition.composition_id,

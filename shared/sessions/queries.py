@@ -72,7 +72,6 @@ def find_project(session: Session, app_id: str, project_id: str) -> Project | No
 
 
 def project_by_key(session: Session, key: int) -> Project:
-    """Return the project a row points at."""
     return session.get_one(Project, key)
 
 
@@ -161,7 +160,6 @@ def sessions_of(session: Session, project_key: int) -> Sequence[RecordedSession]
 
 
 def count_sessions(session: Session, project_keys: Collection[int]) -> dict[int, int]:
-    """Return how many sessions projects have."""
     return _counted(session, RecordedSession.project_key, project_keys)
 
 
@@ -173,18 +171,15 @@ def count_all_sessions(session: Session) -> tuple[int, int]:
 
 
 def count_all_versions(session: Session) -> dict[str, int]:
-    """Return how many versions of all apps' sessions there are, by where they stand."""
     query = select(SessionVersion.state, func.count()).group_by(SessionVersion.state)
     return {state: number for state, number in session.execute(query)}  # noqa: C416 - dict() takes it for a mapping
 
 
 def count_markers(session: Session, session_keys: Collection[int]) -> dict[int, int]:
-    """Return how many marked parts sessions have."""
     return _counted(session, KeepitMarker.session_key, session_keys)
 
 
 def count_versions(session: Session, session_keys: Collection[int]) -> dict[int, int]:
-    """Return how many versions sessions have."""
     return _counted(session, SessionVersion.session_key, session_keys, SessionVersion.state == BuildState.READY)
 
 
@@ -219,18 +214,15 @@ def get_marker(session: Session, recorded: RecordedSession, marker_id: str) -> K
 
 
 def markers_of_all(session: Session, session_keys: Collection[int]) -> Sequence[KeepitMarker]:
-    """Return the marked parts of some sessions."""
     query = select(KeepitMarker).where(KeepitMarker.session_key.in_(session_keys))
     return session.scalars(query.order_by(KeepitMarker.session_key, KeepitMarker.ordinal)).all()
 
 
 def outcomes_of(session: Session, compression_keys: Collection[int]) -> Sequence[MarkerOutcome]:
-    """Return what became of marked parts in some versions."""
     return session.scalars(select(MarkerOutcome).where(MarkerOutcome.compression_key.in_(compression_keys))).all()
 
 
 def lock_jobs_making(session: Session, session_key: int) -> Sequence[Job]:
-    """Return the unfinished jobs that make versions of a session, locked."""
     query = select(Job).join(SessionVersion, SessionVersion.job_id == Job.job_id)
     query = query.where(SessionVersion.session_key == session_key, Job.state.not_in(FINISHED))
     # The jobs alone: without `of` the versions beside them would be locked too.
@@ -250,7 +242,6 @@ def versions_by_session(
 
 
 def ready_compositions(session: Session, project_key: int) -> Sequence[Composition]:
-    """Return the compositions of a project that are whole."""
     query = select(Composition).where(Composition.project_key == project_key, Composition.state == BuildState.READY)
     return session.scalars(query.order_by(Composition.key)).all()
 
@@ -375,7 +366,6 @@ def left_of_app(session: Session, app_id: str) -> dict[str, int]:
 
 
 def registered_in(session: Session, app_id: str) -> dict[str, str]:
-    """Return in which project each session of an app is registered."""
     query = select(RecordedSession.session_id, Project.project_id)
     query = query.join(Project, Project.key == RecordedSession.project_key).where(RecordedSession.app_id == app_id)
     return {session_id: project_id for session_id, project_id in session.execute(query)}  # noqa: C416

@@ -16,15 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID, uuid5
 
-from shared.sessions.blocks import (
-    NO_RESULT,
-    Block,
-    BlockKind,
-    Heading,
-    RecordedToolCall,
-    speaker_of,
-    writable,
-)
+from shared.sessions.blocks import NO_RESULT, Block, BlockKind, Heading, RecordedToolCall, speaker_of, writable
 from shared.sessions.transcripts.typed import NOTE, NOTICE, SHELL, SUMMARY
 
 PART: Final = "Part"
@@ -85,7 +77,6 @@ def records_of(
 
 
 def line_of(record: Mapping[str, Any]) -> str:
-    """Return a record as the line of a file, with its end."""
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 

@@ -82,11 +82,9 @@ class Store:
         self.root = root
 
     def app(self, app_id: str) -> Path:
-        """Return an app's folder."""
         return self._below(app_id)
 
     def config(self, app_id: str) -> Path:
-        """Return where an app's configuration is shown."""
         return self._below(app_id, "config.json")
 
     def cache(self, app_id: str) -> Path:
@@ -94,7 +92,6 @@ class Store:
         return self._below(app_id, "cache")
 
     def project_folder(self, app_id: str, project_id: str) -> Path:
-        """Return a project's folder."""
         return self._below(app_id, "projects", project_id)
 
     def manifest(self, app_id: str, project_id: str) -> Path:
@@ -102,7 +99,6 @@ class Store:
         return self.project_folder(app_id, project_id) / "manifest.json"
 
     def original(self, app_id: str, project_id: str, session_id: str) -> Path:
-        """Return where a session's copy lies."""
         return self._below(app_id, "projects", project_id, "originals", f"{checked(session_id)}.jsonl")
 
     def project_file(self, app_id: str, project_id: str, name: str) -> Path:
@@ -110,11 +106,9 @@ class Store:
         return self._below(app_id, "projects", project_id, *name.split("/"))
 
     def versions_folder(self, app_id: str, project_id: str, session_id: str) -> Path:
-        """Return the folder of a session's versions."""
         return self._below(app_id, "projects", project_id, "summaries", session_id)
 
     def composition_folder(self, app_id: str, project_id: str, name: str) -> Path:
-        """Return the folder of a composition."""
         return self._below(app_id, "projects", project_id, "composed", name)
 
     def write_text(self, path: Path, chunks: Iterable[str]) -> str:
@@ -204,7 +198,6 @@ class Store:
         return self.cache(app_id) / f"{UNFINISHED}{secrets.token_hex(8)}"
 
     def cached_bytes(self, app_id: str | None = None) -> int:
-        """Return how much lies in the cache of an app, or in those of all."""
         apps = self.apps() if app_id is None else [app_id]
         return sum(self.bytes_below(self.cache(one)) for one in apps)
 
@@ -217,7 +210,6 @@ class Store:
         return path.relative_to(self.app(app_id)).as_posix()
 
     def apps(self) -> list[str]:
-        """Return the names of the folders of apps."""
         if not self.root.is_dir():
             return []
         folders = (path for path in self.root.iterdir() if path.is_dir() and not path.is_symlink())
@@ -260,7 +252,6 @@ def checked(name: str) -> str:
 
 
 def sync_folder(path: Path) -> None:
-    """Bring to the disk what was added to a folder."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -97,7 +97,6 @@ def forget_semantic(session: Session, app_id: str) -> dict[str, int]:
 
 
 def left_of_semantic(session: Session, app_id: str) -> dict[str, int]:
-    """Count what is left of what was learnt from an app's sessions."""
     return {_SEMANTIC: left_of_app(session, app_id)[_SEMANTIC]}
 
 

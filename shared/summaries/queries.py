@@ -1,10 +1,7 @@
-"""Reads and writes of summaries, always of one conversation or of one app.
+"""Reads and writes of summaries, always of one conversation or of one app, and their wording.
 
-What is summarised when is left to ``shared.conversations.summarising``, what it says to the agents.
-
-The wording of a summary: bullets, one clean line each, together no longer than the limit, and no code repeated.
-
-Pure functions of text, shared by every agent; what is worth saying is left to them. Source: seed 002.
+What is summarised when is left to ``shared.conversations.summarising``, what is worth saying to the agents. A summary
+is bullets, one clean line each, together no longer than the limit, and repeats no code. Source: seed 002.
 """
 
 import re
@@ -46,7 +43,6 @@ def summaries_to_embed(session: Session, app_id: str, model: str, limit: int) ->
 
 
 def count_of_app(session: Session, app_id: str, conversations: Select[int] | None = None) -> int:
-    """Return how many summaries an app has, or some of its conversations."""
     query = select(func.count()).select_from(Summary).where(Summary.app_id == app_id)
     return count(session, query if conversations is None else query.where(Summary.conversation_key.in_(conversations)))
 
@@ -67,18 +63,12 @@ class NewSummary:
 def insert_summary(session: Session, conversation: Conversation, new: NewSummary, now: datetime) -> Summary:
     """Keep a summary of a locked conversation."""
     summary = Summary(
+        **vars(new),
         summary_id=new_id("sum", now),
         app_id=conversation.app_id,
         conversation_key=conversation.key,
         conversation_id=conversation.conversation_id,
-        content=new.content,
-        agent=new.agent,
-        from_position=new.from_position,
-        to_position=new.to_position,
         tokens=estimate_tokens(new.content),
-        vector=new.vector,
-        vector_model=new.vector_model,
-        job_id=new.job_id,
         created_at=now,
     )
     session.add(summary)

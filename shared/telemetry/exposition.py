@@ -51,7 +51,6 @@ def gathered(directory: Path) -> CollectorRegistry:
 
 
 def scrape(registry: CollectorRegistry) -> bytes:
-    """Return the text Prometheus reads."""
     return generate_latest(registry)
 
 

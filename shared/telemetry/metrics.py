@@ -5,9 +5,12 @@ happens. What can be read from the database at scrape time (levels, depths, ages
 ``docs/reference/metrics.md`` is generated from this catalogue.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import product
+from typing import cast
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -190,238 +193,140 @@ TICK_STEPS = (
 )
 
 
+_OF_AGENTS = (AgentKind.MODEL, AgentKind.EXTRACTIVE)
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """A counter or histogram of the catalogue, yet to be made for a process."""
+
+    kind: Callable[..., Counter | Histogram]
+    text: str
+    name: str
+    labels: Mapping[str, Iterable[str]]
+
+    def make(self, attribute: str, registry: CollectorRegistry) -> Counter | Histogram:
+        name = f"afterthought_{self.name or attribute}"
+        metric = self.kind(name, self.text, tuple(self.labels), registry=registry)
+        # Without labels it stands at zero by itself, and `product` of nothing would still give one empty row.
+        for values in product(*self.labels.values()) if self.labels else ():
+            metric.labels(*map(str, values))
+        return metric
+
+
+def _counter(text: str, name: str = "", **labels: Iterable[str]) -> Counter:
+    """Declare a counter, named as its attribute unless said otherwise; a label without values is an open one."""
+    return cast(Counter, _Declared(Counter, text, name, labels))
+
+
+def _histogram(text: str, name: str, buckets: tuple[float, ...], **labels: Iterable[str]) -> Histogram:
+    return cast(Histogram, _Declared(partial(Histogram, buckets=buckets), text, name, labels))
+
+
 class Metrics:
     """All counters and histograms of one process."""
 
+    memories_created = _counter("Memories made, by who wrote them.", agent=AgentKind)
+    nothing_to_remember = _counter("Ended conversations that held nothing worth a place.", agent=AgentKind)
+    compactions = _counter(
+        "Times room was made at the cap, by how and why.", outcome=CompactionOutcome, reason=CompactionReason
+    )
+    contexts = _counter("Contexts handed out, by whether memories were in them.", injected=("true", "false"))
+    erasures = _counter("Purges and erasures carried out.", scope=ERASURE_SCOPES)
+    erasures_incomplete = _counter("Erasures whose receipt counts something that is left.", scope=ERASURE_SCOPES)
+    facts_learned = _counter("Facts made, by who wrote them.", agent=AgentKind)
+    fact_merges = _counter("Repeated facts that were merged, by how they were recognised.", by=MergedBy)
+    fact_conflicts = _counter("Facts replaced by one that contradicts them.")
+    facts_removed = _counter("Facts that went, by reason.", reason=FactRemoval)
+    texts_refused = _counter(
+        "Texts of an agent's that were not stored, by what it was asked for and why.",
+        kind=THINKING_JOBS,
+        reason=RefusedText,
+    )
+    embedding_failures = _counter("Times texts were kept without vectors because the embedder was away.")
+    extraction_lag = _histogram(
+        "From a user's message to the extraction of its facts.", "extraction_lag_seconds", _LONG
+    )
+    context_used = _histogram("Share of the window that contexts fill, 0..1.", "context_used_ratio", _RATIO)
+    context_stages = _counter("Contexts handed out, by how far they were compacted.", stage=CompactionStage)
+    context_parts_missing = _counter("Parts that could not be had when a context was composed.", part=CONTEXT_PARTS)
+    rows_forgotten = _counter(
+        "Rows that went with age, were folded into sums or lost their text, by what they were.", rows=FORGOTTEN_ROWS
+    )
+    searches = _counter(
+        "Retrievals, by what they were for and whether they found anything.", asker=ASKERS, found=("true", "false")
+    )
+    searches_degraded = _counter("Retrievals that had to do without a part.", part=DEGRADED_PARTS)
+    search_duration = _histogram(
+        "Duration of retrievals, by stage.", "search_duration_seconds", _SHORT, stage=SEARCH_STAGES
+    )
+    messages_embedded = _counter("Messages whose vectors were made.")
+    messages_filled_in = _counter("Messages that a back-fill brought into the indexes.", index=("words", "vectors"))
+    index_failures = _counter("Messages that were kept without words, because the word index is missing.")
+    summaries_made = _counter("Summaries made, by who wrote them.", agent=AgentKind)
+    profile_gate = _counter("Times a profile was asked for, by whether its user agrees.", outcome=("used", "withheld"))
+    sessions_registered = _counter("Recorded sessions taken in, by where from.", source=SESSION_SOURCES)
+    session_files_refused = _counter("Files that were refused: foreign, corrupt, too large or changed.")
+    session_bytes_synced = _counter("Bytes of recorded sessions copied into the store.")
+    sessions_compressed = _counter("Versions made, by who compressed.", agent=_OF_AGENTS)
+    session_tokens = _counter("Tokens of compressed sessions, before and after.", side=("input", "output"))
+    markers_decided = _counter(
+        "Marked parts in new versions, by what became of them.", outcome=("preserved", "summarised")
+    )
+    contexts_composed = _counter("Compositions made of recorded sessions.")
+    versions_removed = _counter("Versions removed, by what for.", reason=VERSION_REMOVALS)
+    session_files_swept = _counter("Files of the store that belonged to nothing and were removed.")
+    patterns_learnt = _counter("Semantic memories proposed from sessions, by who.", agent=_OF_AGENTS)
+    energy_spent = _counter("Energy booked in the ledger.", "energy_spent_units", kind=WorkKind)
+    energy_deferrals = _counter("Jobs deferred for lack of energy.")
+    budget_deferrals = _counter("Times a job was deferred for its app's budget.")
+    provider_deferrals = _counter(
+        "Times a job that was begun was deferred because its model's server was away, or lacks it."
+    )
+    jobs_shed = _counter("Sent jobs called back because energy had run out.")
+    model_calls = _counter(
+        "Calls of the agent's model, by how they ended.", kind=WorkKind, agent=_OF_AGENTS, outcome=CallOutcome
+    )
+    agent_fallbacks = _counter(
+        "Jobs that the built-in agent did because the model's answers could not be used.", kind=THINKING_JOBS
+    )
+    model_tokens = _counter(
+        "Tokens of model calls.", kind=WorkKind, agent=_OF_AGENTS, direction=("prompt", "completion")
+    )
+    model_call_duration = _histogram("Duration of model calls.", "model_call_duration_seconds", _LONG, kind=WorkKind)
+    jobs_sent = _counter("Jobs handed to the queue.", kind=JobKind)
+    jobs_finished = _counter("Jobs that ended, by state.", kind=JobKind, state=FINAL_STATES)
+    job_retries = _counter("Failed attempts that will be retried.", kind=JobKind)
+    dead_letters = _counter("Jobs that ended as dead letters, and messages that could not become jobs.", kind=JobKind)
+    jobs_lost = _counter("Jobs taken back from a silent owner or an emptied queue.")
+    stale_messages = _counter("Queue messages dropped as duplicate, stale or purged.", kind=JobKind)
+    broker_failures = _counter("Times the queue did not take a job.")
+    job_duration = _histogram("From claim to end.", "job_duration_seconds", _LONG, kind=JobKind)
+    job_delay = _histogram("From request to end.", "job_delay_seconds", _LONG, kind=JobKind)
+    events_placed = _counter("Events that listeners can hear of.", kind=EventKind)
+    webhook_deliveries = _counter("Attempts to tell a webhook of an event, by how they went.", outcome=DeliveryOutcome)
+    tick_failures = _counter("Steps of the tick that failed.", step=TICK_STEPS)
+    tick_duration = _histogram("Duration of each step of the tick.", "tick_duration_seconds", _SHORT, step=TICK_STEPS)
+    ticks = _histogram("Duration of whole ticks.", "whole_tick_duration_seconds", _SHORT)
+    takeovers = _counter("Times this loop began to regulate.", why=Takeover)
+    http_refused = _counter("Requests that were too much for one app at once.", why=Refusal)
+    http_requests = _counter("Requests answered, by route template and status class.", route=(), method=(), status=())
+    http_duration = _histogram(
+        "Duration of requests, by route template.", "http_request_duration_seconds", _SHORT, route=()
+    )
+    thinking_turns = _counter(
+        "Turns of the loop's thinking, by what it attended to and what came of it.",
+        focus=FocusKind,
+        outcome=TurnOutcome,
+    )
+    tool_calls = _counter("Tool calls of a thinking model, by what became of them.", tool=TOOLS, outcome=ToolOutcome)
+    answers = _counter("Answers of the loop: drafted, sent and rejected ones.", state=ANSWER_STATES)
+    answer_delay = _histogram("From a user's message to the loop's answer to it.", "answer_delay_seconds", _LONG)
+
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._registry = registry
-        self._make_memories()
-        self._make_facts()
-        self._make_retrieval()
-        self._make_sessions()
-        self._make_energy()
-        self._make_jobs()
-        self.events_placed = self._counter("events_placed", "Events that listeners can hear of.", {"kind": EventKind})
-        self.webhook_deliveries = self._counter(
-            "webhook_deliveries", "Attempts to tell a webhook of an event, by how they went.",
-            {"outcome": DeliveryOutcome},
-        )  # fmt: skip
-        self._make_processes()
-        self._make_thinking()
-
-    def _make_memories(self) -> None:
-        self.memories_created = self._counter(
-            "memories_created", "Memories made, by who wrote them.", {"agent": AgentKind}
-        )
-        self.nothing_to_remember = self._counter(
-            "nothing_to_remember", "Ended conversations that held nothing worth a place.", {"agent": AgentKind}
-        )
-        self.compactions = self._counter(
-            "compactions",
-            "Times room was made at the cap, by how and why.",
-            {"outcome": CompactionOutcome, "reason": CompactionReason},
-        )
-        self.contexts = self._counter(
-            "contexts", "Contexts handed out, by whether memories were in them.", {"injected": ("true", "false")}
-        )
-        self.erasures = self._counter("erasures", "Purges and erasures carried out.", {"scope": ERASURE_SCOPES})
-        self.erasures_incomplete = self._counter(
-            "erasures_incomplete", "Erasures whose receipt counts something that is left.", {"scope": ERASURE_SCOPES}
-        )
-
-    def _make_facts(self) -> None:
-        self.facts_learned = self._counter("facts_learned", "Facts made, by who wrote them.", {"agent": AgentKind})
-        self.fact_merges = self._counter(
-            "fact_merges", "Repeated facts that were merged, by how they were recognised.", {"by": MergedBy}
-        )
-        self.fact_conflicts = self._counter("fact_conflicts", "Facts replaced by one that contradicts them.", {})
-        self.facts_removed = self._counter("facts_removed", "Facts that went, by reason.", {"reason": FactRemoval})
-        self.texts_refused = self._counter(
-            "texts_refused",
-            "Texts of an agent's that were not stored, by what it was asked for and why.",
-            {"kind": THINKING_JOBS, "reason": RefusedText},
-        )
-        self.embedding_failures = self._counter(
-            "embedding_failures", "Times texts were kept without vectors because the embedder was away.", {}
-        )
-        self.extraction_lag = self._histogram(
-            "extraction_lag_seconds", "From a user's message to the extraction of its facts.", {}, _LONG
-        )
-        self.context_used = self._histogram(
-            "context_used_ratio", "Share of the window that contexts fill, 0..1.", {}, _RATIO
-        )
-        self.context_stages = self._counter(
-            "context_stages", "Contexts handed out, by how far they were compacted.", {"stage": CompactionStage}
-        )
-        self.context_parts_missing = self._counter(
-            "context_parts_missing", "Parts that could not be had when a context was composed.", {"part": CONTEXT_PARTS}
-        )
-
-    def _make_retrieval(self) -> None:
-        self.rows_forgotten = self._counter(
-            "rows_forgotten", "Rows that went with age, were folded into sums or lost their text, by what they were.",
-            {"rows": FORGOTTEN_ROWS},
-        )  # fmt: skip
-        self.searches = self._counter(
-            "searches", "Retrievals, by what they were for and whether they found anything.",
-            {"asker": ASKERS, "found": ("true", "false")},
-        )  # fmt: skip
-        self.searches_degraded = self._counter(
-            "searches_degraded", "Retrievals that had to do without a part.", {"part": DEGRADED_PARTS}
-        )
-        self.search_duration = self._histogram(
-            "search_duration_seconds", "Duration of retrievals, by stage.", {"stage": SEARCH_STAGES}, _SHORT
-        )
-        self.messages_embedded = self._counter("messages_embedded", "Messages whose vectors were made.", {})
-        self.messages_filled_in = self._counter(
-            "messages_filled_in", "Messages that a back-fill brought into the indexes.", {"index": ("words", "vectors")}
-        )
-        self.index_failures = self._counter(
-            "index_failures", "Messages that were kept without words, because the word index is missing.", {}
-        )
-        self.summaries_made = self._counter(
-            "summaries_made", "Summaries made, by who wrote them.", {"agent": AgentKind}
-        )
-        self.profile_gate = self._counter(
-            "profile_gate",
-            "Times a profile was asked for, by whether its user agrees.",
-            {"outcome": ("used", "withheld")},
-        )
-
-    def _make_sessions(self) -> None:
-        self.sessions_registered = self._counter(
-            "sessions_registered", "Recorded sessions taken in, by where from.", {"source": SESSION_SOURCES}
-        )
-        self.session_files_refused = self._counter(
-            "session_files_refused", "Files that were refused: foreign, corrupt, too large or changed.", {}
-        )
-        self.session_bytes_synced = self._counter(
-            "session_bytes_synced", "Bytes of recorded sessions copied into the store.", {}
-        )
-        self.sessions_compressed = self._counter(
-            "sessions_compressed",
-            "Versions made, by who compressed.",
-            {"agent": (AgentKind.MODEL, AgentKind.EXTRACTIVE)},
-        )
-        self.session_tokens = self._counter(
-            "session_tokens", "Tokens of compressed sessions, before and after.", {"side": ("input", "output")}
-        )
-        self.markers_decided = self._counter(
-            "markers_decided", "Marked parts in new versions, by what became of them.",
-            {"outcome": ("preserved", "summarised")},
-        )  # fmt: skip
-        self.contexts_composed = self._counter("contexts_composed", "Compositions made of recorded sessions.", {})
-        self.versions_removed = self._counter(
-            "versions_removed", "Versions removed, by what for.", {"reason": VERSION_REMOVALS}
-        )
-        self.session_files_swept = self._counter(
-            "session_files_swept", "Files of the store that belonged to nothing and were removed.", {}
-        )
-        self.patterns_learnt = self._counter(
-            "patterns_learnt", "Semantic memories proposed from sessions, by who.",
-            {"agent": (AgentKind.MODEL, AgentKind.EXTRACTIVE)},
-        )  # fmt: skip
-
-    def _make_energy(self) -> None:
-        calls = {"kind": WorkKind, "agent": (AgentKind.MODEL, AgentKind.EXTRACTIVE)}
-        self.energy_spent = self._counter("energy_spent_units", "Energy booked in the ledger.", {"kind": WorkKind})
-        self.energy_deferrals = self._counter("energy_deferrals", "Jobs deferred for lack of energy.", {})
-        self.budget_deferrals = self._counter("budget_deferrals", "Times a job was deferred for its app's budget.", {})
-        self.provider_deferrals = self._counter(
-            "provider_deferrals",
-            "Times a job that was begun was deferred because its model's server was away, or lacks it.",
-            {},
-        )
-        self.jobs_shed = self._counter("jobs_shed", "Sent jobs called back because energy had run out.", {})
-        self.model_calls = self._counter(
-            "model_calls", "Calls of the agent's model, by how they ended.", {**calls, "outcome": CallOutcome}
-        )
-        self.agent_fallbacks = self._counter(
-            "agent_fallbacks", "Jobs that the built-in agent did because the model's answers could not be used.",
-            {"kind": THINKING_JOBS},
-        )  # fmt: skip
-        self.model_tokens = self._counter(
-            "model_tokens", "Tokens of model calls.", {**calls, "direction": ("prompt", "completion")}
-        )
-        self.model_call_duration = self._histogram(
-            "model_call_duration_seconds", "Duration of model calls.", {"kind": WorkKind}, _LONG
-        )
-
-    def _make_jobs(self) -> None:
-        kinds = {"kind": JobKind}
-        self.jobs_sent = self._counter("jobs_sent", "Jobs handed to the queue.", kinds)
-        self.jobs_finished = self._counter(
-            "jobs_finished", "Jobs that ended, by state.", {**kinds, "state": FINAL_STATES}
-        )
-        self.job_retries = self._counter("job_retries", "Failed attempts that will be retried.", kinds)
-        self.dead_letters = self._counter(
-            "dead_letters", "Jobs that ended as dead letters, and messages that could not become jobs.", kinds
-        )
-        self.jobs_lost = self._counter("jobs_lost", "Jobs taken back from a silent owner or an emptied queue.", {})
-        self.stale_messages = self._counter(
-            "stale_messages", "Queue messages dropped as duplicate, stale or purged.", kinds
-        )
-        self.broker_failures = self._counter("broker_failures", "Times the queue did not take a job.", {})
-        self.job_duration = self._histogram("job_duration_seconds", "From claim to end.", kinds, _LONG)
-        self.job_delay = self._histogram("job_delay_seconds", "From request to end.", kinds, _LONG)
-
-    def _make_thinking(self) -> None:
-        self.thinking_turns = self._counter(
-            "thinking_turns",
-            "Turns of the loop's thinking, by what it attended to and what came of it.",
-            {"focus": FocusKind, "outcome": TurnOutcome},
-        )
-        self.tool_calls = self._counter(
-            "tool_calls",
-            "Tool calls of a thinking model, by what became of them.",
-            {"tool": TOOLS, "outcome": ToolOutcome},
-        )
-        self.answers = self._counter(
-            "answers", "Answers of the loop: drafted, sent and rejected ones.", {"state": ANSWER_STATES}
-        )
-        self.answer_delay = self._histogram(
-            "answer_delay_seconds", "From a user's message to the loop's answer to it.", {}, _LONG
-        )
-
-    def _make_processes(self) -> None:
-        steps = {"step": TICK_STEPS}
-        self.tick_failures = self._counter("tick_failures", "Steps of the tick that failed.", steps)
-        self.tick_duration = self._histogram(
-            "tick_duration_seconds", "Duration of each step of the tick.", steps, _SHORT
-        )
-        self.ticks = self._histogram("whole_tick_duration_seconds", "Duration of whole ticks.", {}, _SHORT)
-        self.takeovers = self._counter("takeovers", "Times this loop began to regulate.", {"why": Takeover})
-        self.http_refused = self._counter(
-            "http_refused", "Requests that were too much for one app at once.", {"why": Refusal}
-        )
-        self.http_requests = Counter(
-            "afterthought_http_requests",
-            "Requests answered, by route template and status class.",
-            ("route", "method", "status"),
-            registry=self._registry,
-        )
-        self.http_duration = Histogram(
-            "afterthought_http_request_duration_seconds",
-            "Duration of requests, by route template.",
-            ("route",),
-            buckets=_SHORT,
-            registry=self._registry,
-        )
-
-    def _counter(self, name: str, text: str, labels: Mapping[str, Iterable[str]]) -> Counter:
-        counter = Counter(f"afterthought_{name}", text, tuple(labels), registry=self._registry)
-        # Without labels it stands at zero by itself, and `product` of nothing would still give one empty row.
-        for values in product(*labels.values()) if labels else ():
-            counter.labels(*map(str, values))
-        return counter
-
-    def _histogram(
-        self, name: str, text: str, labels: Mapping[str, Iterable[str]], buckets: tuple[float, ...]
-    ) -> Histogram:
-        histogram = Histogram(f"afterthought_{name}", text, tuple(labels), buckets=buckets, registry=self._registry)
-        for values in product(*labels.values()) if labels else ():
-            histogram.labels(*map(str, values))
-        return histogram
+        for attribute, declared in vars(Metrics).items():
+            if isinstance(declared, _Declared):
+                setattr(self, attribute, declared.make(attribute, registry))
 
 
 def agent_kind(agent: str) -> AgentKind:

@@ -151,7 +151,6 @@ def _end(span: Span, failed: bool, at: int | None = None) -> None:
 
 
 def is_installed() -> bool:
-    """Whether the libraries that send traces are there."""
     try:
         return all(map(find_spec, ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")))
     except ModuleNotFoundError:
@@ -212,7 +211,6 @@ class _TellingExporter:
         _EXPORTER_LOG.setLevel(logging.CRITICAL)
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send some spans."""
         result = self.exporter.export(spans)
         is_heard = result.name == "SUCCESS"
         # That the queue is full then is no news.
@@ -225,5 +223,4 @@ class _TellingExporter:
         return result
 
     def shutdown(self) -> None:
-        """Let go of the connection."""
         self.exporter.shutdown()

@@ -24,11 +24,10 @@ from shared.db.engine import Database
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.sessions import manifest
-from shared.sessions.blocks import Block
+from shared.sessions.blocks import Block, mask_block
 from shared.sessions.compose import compositions, documents
 from shared.sessions.compose.plan import shared_beginnings
 from shared.sessions.compose.queries import ComponentRow, composition_by_key, rows_of
-from shared.sessions.masking import mask_block
 from shared.sessions.models import BuildState, Composition, KeepitMarker, Project
 from shared.sessions.queries import lock_project_by_key, markers_of
 from shared.sessions.recording import blocks_in
@@ -226,5 +225,4 @@ def _wants_replanning(composition: Composition, rows: Sequence[ComponentRow]) ->
 
 
 def build(container: WorkerContainer) -> ComposeContext:
-    """Return the pipeline of a worker."""
     return ComposeContext(container.database, container.clock, container.store, container.metrics, container.settings)

@@ -158,8 +158,7 @@ class CompressSession:
                 source = queries.version_by_number(session, compression.session_key, compression.source_number)
                 if source is None or source.state != State.READY:
                     raise Conflict(
-                        "The version it was to be made from is gone; ask for one from the original.",
-                        code="source_gone",
+                        "The version it was to be made from is gone; ask for one from the original.", code="source_gone"
                     )
             return CompressionRows(
                 project_by_key(session, recorded.project_key),
@@ -265,7 +264,6 @@ def _admitted(part: CondensedChunk, chunk: Chunk, admission: Admission) -> Conde
 
 
 def build(container: WorkerContainer) -> CompressSession:
-    """Return the pipeline of a worker."""
     agents = container.agents.sessions
     return CompressSession(
         container.database,

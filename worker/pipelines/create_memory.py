@@ -123,7 +123,15 @@ class CreateMemory:
                 what = "thought twice while the memories changed"
                 proposal = _left_to_rules(draft, agent, CompactionReason.SNAPSHOT_CHANGED, what)
                 inserted = self._write(agent, proposal, seen, drafted)
-        self._report(claim, inserted, proposal, drafted.actor)
+        self.metrics.memories_created.labels(agent_kind(drafted.actor)).inc()
+        named = {"app_id": claim.app_id, "conversation_id": claim.conversation_id, "job_id": claim.job_id}
+        for number, eviction in enumerate(inserted.evictions):
+            # More than one only where the cap was lowered since.
+            why = proposal.why if number == 0 and proposal.why else CompactionReason.SNAPSHOT_CHANGED
+            self.metrics.compactions.labels(eviction.outcome, why).inc()
+            removed, rule = eviction.removed_id, eviction.rule
+            get_logger().info("memory_evicted", outcome=eviction.outcome, removed=removed, rule=rule, why=why, **named)
+        get_logger().info("memory_created", memory_id=inserted.memory_id, **named)
         return JobState.DONE
 
     def _found(
@@ -256,11 +264,7 @@ class CreateMemory:
         return MemoryProposal(draft, replace(eviction, reason=reason), CompactionReason.AGENT)
 
     def _write(
-        self,
-        agent: JobAgent[MemoryAgent],
-        proposal: MemoryProposal,
-        seen: Snapshot,
-        drafted: Cause,
+        self, agent: JobAgent[MemoryAgent], proposal: MemoryProposal, seen: Snapshot, drafted: Cause
     ) -> InsertedMemory:
         """Write memory, history and the end of the job. Raises: SnapshotChanged, where that matters."""
         claim = agent.claim
@@ -298,17 +302,6 @@ class CreateMemory:
             end(session, claim, JobState.DONE, now, agent.job_reason(why))
         self._report_facts(agent, learned)
         return inserted
-
-    def _report(self, claim: Claim, inserted: InsertedMemory, proposal: MemoryProposal, author: str) -> None:
-        self.metrics.memories_created.labels(agent_kind(author)).inc()
-        named = {"app_id": claim.app_id, "conversation_id": claim.conversation_id, "job_id": claim.job_id}
-        for number, eviction in enumerate(inserted.evictions):
-            # More than one only where the cap was lowered since.
-            why = proposal.why if number == 0 and proposal.why else CompactionReason.SNAPSHOT_CHANGED
-            self.metrics.compactions.labels(eviction.outcome, why).inc()
-            removed, rule = eviction.removed_id, eviction.rule
-            get_logger().info("memory_evicted", outcome=eviction.outcome, removed=removed, rule=rule, why=why, **named)
-        get_logger().info("memory_created", memory_id=inserted.memory_id, **named)
 
 
 def _importances(statements: Iterable[SpokenStatement]) -> list[int]:
@@ -366,7 +359,6 @@ def by_rules(new: CompactionCandidate, limit: int, because: str | None) -> Rule:
 
 
 def build(container: WorkerContainer) -> CreateMemory:
-    """Return the pipeline of a worker."""
     settings, agents = container.settings, container.agents
     facts = FactLearner(container.clock, agents.embedder, container.metrics) if settings.facts else None
     cap, limit = settings.memory_cap, settings.memory_max_chars

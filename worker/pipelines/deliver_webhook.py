@@ -92,7 +92,6 @@ class WebhookClient:
         raise WebhookUnreachable(f"Nothing could be reached there ({type(failure).__name__}).") from failure
 
     def close(self) -> None:
-        """Close the client."""
         self._client.close()
 
     def _post(self, request: WebhookRequest, address: Address, ip: IpAddress, until: float) -> int:
@@ -265,7 +264,6 @@ class DeliverWebhook:
 
 
 def build(container: WorkerContainer) -> DeliverWebhook:
-    """Return the pipeline of a worker."""
     settings = container.settings
     client = WebhookClient(guard_of(settings.webhook_internal_hosts), settings.webhook_timeout_seconds)
     return DeliverWebhook(container.database, container.clock, client, container.metrics, settings)

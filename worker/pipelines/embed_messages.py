@@ -276,7 +276,6 @@ def _of_places(vectors: PartVectors, doc_ids: set[int]) -> PartVectors:
 
 
 def build(container: WorkerContainer) -> EmbedMessages:
-    """Return the pipeline of a worker."""
     settings = container.settings
 
     @cache

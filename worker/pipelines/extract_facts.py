@@ -259,7 +259,6 @@ def _refuse(session: Session, app: App, claim: Claim, conversation: Conversation
 
 
 def build(container: WorkerContainer) -> ExtractFacts:
-    """Return the pipeline of a worker."""
     agents = container.agents
     return ExtractFacts(
         container.database,

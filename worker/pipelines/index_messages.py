@@ -59,5 +59,4 @@ class IndexMessages:
 
 
 def build(container: WorkerContainer) -> IndexMessages:
-    """Return the pipeline of a worker."""
     return IndexMessages(container.database, container.clock, container.metrics)

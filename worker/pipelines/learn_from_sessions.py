@@ -141,7 +141,6 @@ class LearnFromSessions:
 
 
 def build(container: WorkerContainer) -> LearnFromSessions:
-    """Return the pipeline of a worker."""
     return LearnFromSessions(
         container.database,
         container.clock,

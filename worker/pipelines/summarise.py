@@ -138,7 +138,6 @@ class Summarise:
 
 
 def build(container: WorkerContainer) -> Summarise:
-    """Return the pipeline of a worker."""
     agents, attempts = container.agents, container.settings.job_max_attempts
     return Summarise(
         container.database,

@@ -65,7 +65,6 @@ class VersionDecision(ResponseModel):
 
     @classmethod
     def of(cls, one: VersionRemoval) -> VersionDecision:
-        """Return a decision as it goes over the wire."""
         return cls.model_validate(one.shown() | {"uses": one.version.row.uses})
 
 

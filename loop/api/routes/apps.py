@@ -98,7 +98,6 @@ class AppAnswer(ResponseModel):
 
     @classmethod
     def of(cls, app: App) -> AppAnswer:
-        """Return an app as it goes over the wire."""
         return cls.from_row(app, **_computed(app))
 
 
@@ -184,7 +183,6 @@ class TokenAnswer(ResponseModel):
 
     @classmethod
     def of(cls, token: Token) -> TokenAnswer:
-        """Return a token as it goes over the wire."""
         return cls.from_row(token, app_id=token.app_id or "")
 
 

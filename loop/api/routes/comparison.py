@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import Field
-from sqlalchemy.orm import Session
 
 from loop.api.dependencies import PageOf50, Reads, SessionInPath, SessionsAppId
 from loop.api.policy import OF_APP_IN_QUERY, under
@@ -16,7 +15,7 @@ from loop.api.routes.versions import VERSION_ID_PATTERN, VersionAnswer, VersionI
 from loop.api.schema import ResponseModel
 from shared.sessions.blocks import markdown_of, speaker_of
 from shared.sessions.compress.queries import BlockDifference, compare_blocks, compare_settings, get_version, names_using
-from shared.sessions.models import KeepitMarker, RecordedSession, SessionVersion
+from shared.sessions.models import KeepitMarker
 from shared.sessions.queries import get_session, markers_of, outcomes_of, project_by_key
 from shared.sessions.recording import blocks_in
 
@@ -59,7 +58,6 @@ class TextDifference(ResponseModel):
 
     @classmethod
     def of(cls, one: BlockDifference, version_id: str) -> TextDifference:
-        """Return a difference as it goes over the wire."""
         block = one.block
         text = block.text if block.call is None else markdown_of(block).strip()
         return cls.from_row(
@@ -101,7 +99,12 @@ def compare_versions(
         pair = [get_version(session, recorded, one) for one in (version_id, other_id)]
         project_id = project_by_key(session, recorded.project_key).project_id
         used = names_using(session, [one.key for one in pair])
-        survivors = _survivors(session, recorded, pair)
+        outcomes = outcomes_of(session, [one.key for one in pair])
+        first, second = (
+            {one.marker_key for one in outcomes if one.survived and one.compression_key == of.key} for of in pair
+        )
+        markers = markers_of(session, recorded.key)
+        survivors = _named(markers, first - second), _named(markers, second - first)
     folder = ctx.loop.store.versions_folder(app_id, project_id, session_id)
     compared = compare_blocks(*(list(blocks_in(version_file(folder, one, "jsonl"))) for one in pair))
     shown, following = page.part("differences", compared.differences)
@@ -118,18 +121,6 @@ def compare_versions(
         differences=[TextDifference.of(one, ids[one.is_first]) for one in shown],
         cursor=following,
     )
-
-
-def _survivors(
-    session: Session, recorded: RecordedSession, pair: Sequence[SessionVersion]
-) -> tuple[list[MarkerSurvival], list[MarkerSurvival]]:
-    """Return the marked parts that survived in the first version only, and those that did in the second only."""
-    outcomes = outcomes_of(session, [one.key for one in pair])
-    first, second = (
-        {one.marker_key for one in outcomes if one.survived and one.compression_key == of.key} for of in pair
-    )
-    markers = markers_of(session, recorded.key)
-    return _named(markers, first - second), _named(markers, second - first)
 
 
 def _named(markers: Sequence[KeepitMarker], keys: set[int]) -> list[MarkerSurvival]:

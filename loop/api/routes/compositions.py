@@ -48,7 +48,6 @@ class MakeComposition(CompositionRequest):
 
     @property
     def request(self) -> CompositionRequest:
-        """What it is to be made of."""
         return CompositionRequest.model_validate(self.model_dump(exclude={"name", "replace"}))
 
 
@@ -93,7 +92,6 @@ class ComponentItem(ResponseModel):
 
     @classmethod
     def of(cls, row: ComponentRow) -> ComponentItem:
-        """Return a part as it goes over the wire."""
         version = row.compression
         return cls.from_row(
             row,
@@ -126,7 +124,6 @@ class CompositionAnswer(ResponseModel):
 
     @classmethod
     def of(cls, composition: Composition, project_id: str, rows: Sequence[ComponentRow]) -> CompositionAnswer:
-        """Return a composition as it goes over the wire."""
         components = [ComponentItem.of(row) for row in rows]
         return cls.from_row(composition, project_id=project_id, components=components)
 
@@ -165,7 +162,6 @@ class ForeseenItem(ResponseModel):
 
     @classmethod
     def of(cls, one: ComponentPlan) -> ForeseenItem:
-        """Return what is foreseen as it goes over the wire."""
         settings = one.settings
         return cls.from_row(
             one,

@@ -86,7 +86,6 @@ class AddMessage(ChatMessage):
     tokens: Tokens | None = Field(None, alias="tokens", description="Its length as your model's provider counted it.")
 
     def as_new(self) -> NewMessage:
-        """Return it as the domain takes it."""
         sent = self.sent
         return NewMessage(
             role=Role(role_of(sent)),
@@ -147,7 +146,6 @@ class ConversationAnswer(ResponseModel):
 
     @classmethod
     def of(cls, conversation: Conversation, now: datetime) -> ConversationAnswer:
-        """Return a conversation as it goes over the wire."""
         return cls.from_row(conversation, state=state_of(conversation, now))
 
 
@@ -203,7 +201,6 @@ class StoredMessages(ResponseModel):
 
 
 def message_answer(message: Message) -> dict[str, Any]:
-    """Return a message as it was sent, with where it stands."""
     own = {"messageId": message.message_id, "position": message.position, "createdAt": message.created_at}
     measured = {"tokens": message.tokens, "utcOffsetMinutes": message.utc_offset_minutes}
     return _sent(message) | own | {name: value for name, value in measured.items() if value is not None}

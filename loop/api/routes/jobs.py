@@ -54,12 +54,10 @@ class JobAnswer(ResponseModel):
 
     @classmethod
     def of(cls, job: Job, expected_at: datetime | None = None) -> JobAnswer:
-        """Return a job as it goes over the wire."""
         return cls.from_row(job, expected_at=expected_at)
 
     @classmethod
     def awaited(cls, ctx: RequestContext, session: Session, job: Job) -> JobAnswer:
-        """Return a job with when it is expected to start."""
         return cls.of(job, ctx.loop.regulator.expected(session, job))
 
 

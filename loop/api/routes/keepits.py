@@ -109,7 +109,6 @@ class Weigh(RequestModel):
 
     @property
     def hundredths(self) -> int | None:
-        """The weight as it is kept."""
         if self.preset is not None:
             return WEIGHT_PRESETS[self.preset]
         return None if self.weight is None else round(self.weight * 100)

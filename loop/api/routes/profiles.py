@@ -58,7 +58,6 @@ class WriteProfile(RequestModel):
 
     @property
     def content(self) -> Content:
-        """The content to keep."""
         return Content(preferences=self.preferences, context=self.context, freeform_notes=self.freeform_notes)
 
 
@@ -83,7 +82,6 @@ class ConsentAnswer(ResponseModel):
 
     @classmethod
     def of(cls, app_id: str, user_id: str, consent: Consent | None) -> ConsentAnswer:
-        """Return what a user said as it goes over the wire."""
         if consent is None:
             return cls(app_id=app_id, user_id=user_id, consent=False)
         at, by = consent.changed_at, consent.changed_by

@@ -148,7 +148,6 @@ class ScanAnswer(ResponseModel):
 
     @classmethod
     def of(cls, project_id: str, scan: FolderScan) -> ScanAnswer:
-        """Return a scan, or what it would do, as it goes over the wire."""
         return cls.from_row(
             scan,
             project_id=project_id,

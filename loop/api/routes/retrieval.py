@@ -21,7 +21,6 @@ from shared.contracts.values import Id, UserId, Words
 from shared.profiles import gate
 from shared.search.index import index_status, recreate_word_index, request_backfill
 from shared.search.models import SetState
-from shared.search.query import QueryVector
 from shared.search.ranking import SearchHit
 from shared.search.search import flags_of
 from shared.search.search_queries import count_stock, retrievals_since, summaries_since
@@ -63,7 +62,6 @@ class Durations(ResponseModel):
 
     @classmethod
     def of(cls, took: DurationStatistics) -> Durations:
-        """Return durations as they go over the wire."""
         figures = {name: round(getattr(took, name), 3) for name in ("mean", "p50", "p95", "p99")}
         return cls(count=took.count, **figures)
 
@@ -92,7 +90,6 @@ class ReleaseGateAnswer(ResponseModel):
 
     @classmethod
     def of(cls, gate: ReleaseGate) -> ReleaseGateAnswer:
-        """Return the gate's judgement as it goes over the wire."""
         ways = {
             way: WayAtGate(state=one.verdict, why=one.why, durations=one.took and Durations.of(one.took))
             for way, one in gate.modes.items()
@@ -317,7 +314,10 @@ def _summaries(ctx: RequestContext, search: Search) -> list[DebugResult]:
         return []
     with ctx.read() as session:
         found = of_conversation(session, search.conversation_key, _SUMMARIES)
-    scored = [(_likeness(one.vector, one.vector_model, search.query), one) for one in found]
+    scored = [
+        (0.0 if search.query is None else search.query.likeness(one.vector, one.vector_model) or 0.0, one)
+        for one in found
+    ]
     return [
         DebugResult(
             content=one.content,
@@ -344,7 +344,3 @@ def _profile(ctx: RequestContext, app_id: str, user_id: str | None) -> list[Debu
             explanation={},
         )
     ]  # fmt: skip
-
-
-def _likeness(vector: bytes | None, model: str | None, query: QueryVector | None) -> float:
-    return 0.0 if query is None else query.likeness(vector, model) or 0.0

@@ -54,7 +54,6 @@ class SearchFilters(RequestModel):
     )
 
     def as_filters(self) -> MessageFilters:
-        """Return them as the domain takes them."""
         return MessageFilters(
             roles=frozenset(role.value for role in self.roles or ()),
             names=frozenset(self.names or ()),
@@ -107,7 +106,6 @@ class SearchResult(ResponseModel):
 
     @classmethod
     def of(cls, hit: SearchHit, explain: bool) -> SearchResult:
-        """Return a result as it goes over the wire."""
         # Adding 0.0 makes of -0.0 a plain 0.
         parts = {name: round(value, 6) + 0.0 for name, value in hit.ranked.parts.items()} if explain else None
         return cls.from_row(hit, score=round(hit.ranked.score, 6), explanation=parts)
@@ -244,7 +242,6 @@ class TuningAnswer(TuningValues):
 
     @classmethod
     def of(cls, in_force: TuningInForce, clamped: tuple[str, ...] = (), note: str | None = None) -> TuningAnswer:
-        """Return the values in force as they go over the wire."""
         values = {name: {"value": getattr(in_force.tuning, name), "source": in_force.sources[name]} for name in NAMES}
         names = [cls.model_fields[name].alias or name for name in clamped]
         return cls.model_validate({**values, "clamped": names, "note": note})
@@ -255,7 +252,6 @@ class Changes(RequestModel):
 
     @property
     def given(self) -> dict[str, object]:
-        """What was given, null too."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 

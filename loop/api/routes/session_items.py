@@ -64,7 +64,6 @@ class SessionForeseen(_SessionFigures):
 
     @classmethod
     def of(cls, intake: Intake, project_id: str, session_id: str) -> SessionForeseen:
-        """Return what was read of a transcript as it goes over the wire."""
         overview, markers = intake.overview, intake.overview.markers
         weights = Counter(one.found.weight for one in markers)
         return cls.from_row(
@@ -125,7 +124,6 @@ def session_page_by_time(session: Session, project_key: int, page: PageRequest) 
 
 
 def session_items(session: Session, rows: Sequence[RecordedSession]) -> list[SessionItem]:
-    """Return sessions as they go over the wire."""
     keys = [one.key for one in rows]
     marked, made = queries.count_markers(session, keys), queries.count_versions(session, keys)
     names = {one.project_key: queries.project_by_key(session, one.project_key).project_id for one in rows}

@@ -71,7 +71,6 @@ class FoundSession(ResponseModel):
 
     @classmethod
     def of(cls, hit: SessionHit) -> FoundSession:
-        """Return a hit as it goes over the wire."""
         snippet = (
             None
             if hit.snippet is None or hit.passage is None
@@ -107,7 +106,6 @@ class SuggestedSession(ResponseModel):
 
     @classmethod
     def of(cls, one: SessionSuggestion) -> SuggestedSession:
-        """Return a suggestion as it goes over the wire."""
         session_id, version, settings = one.past.facts.recorded.session_id, None, None
         if isinstance(one.choice, SessionVersion):
             version = one.choice.version_id
@@ -159,7 +157,6 @@ class LinkItem(ResponseModel):
 
     @classmethod
     def of(cls, one: LinkedSession) -> LinkItem:
-        """Return a link as it goes over the wire."""
         return cls.from_row(
             one.link,
             source_project=one.source_project,

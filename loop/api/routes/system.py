@@ -12,7 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import LoopNow, Reads, Writes
+from loop.api.dependencies import LoopNow, Reads, Writes, as_write
 from loop.api.health import Live, Ready, look
 from loop.api.policy import OF_ADMIN, OF_ANYBODY, OF_SCRAPER, OF_TOKEN, Trait, Whose, policy, under
 from loop.api.schema import ResponseModel, Success
@@ -145,34 +145,28 @@ def show_token(ctx: Reads) -> TokenRights:
 
 @router.post("/logins", status_code=201, response_model=LoginMade, tags=["Apps"], summary="Log in")
 @policy(OF_TOKEN, Trait.READS, whose=Whose.BY_ROUTE)
-def make_login(ctx: Writes, request: Request) -> Response:
+@as_write
+def make_login(ctx: Writes, session: Session, request: Request) -> WriteResult:
     """Make a login: a secret that is sent like the token of this request, and opens the same for as long as that does.
 
     It is for a browser, which need not keep the token itself. It ends after a week, or when it is ended. A login makes
     no other one, and a token has at most its newest fifty.
     """
     digest: str = request.state.token_digest
-
-    def work(session: Session) -> WriteResult:
-        login, secret = queries.log_in(session, digest, ctx.now())
-        kept = LoginMade(login=None, ends_at=login.ends_at)
-        return WriteResult(kept.model_copy(update={"login": secret}), 201, kept=kept)
-
-    return ctx.write(work)
+    login, secret = queries.log_in(session, digest, ctx.now())
+    kept = LoginMade(login=None, ends_at=login.ends_at)
+    return WriteResult(kept.model_copy(update={"login": secret}), 201, kept=kept)
 
 
 @router.delete("/logins", response_model=Success, tags=["Apps"], summary="Log out")
 @policy(OF_TOKEN, Trait.READS, whose=Whose.BY_ROUTE)
-def end_login(ctx: Writes, request: Request) -> Response:
+@as_write
+def end_login(ctx: Writes, session: Session, request: Request) -> WriteResult:
     """End the login that this request was sent with."""
     digest: str = request.state.token_digest
-
-    def work(session: Session) -> WriteResult:
-        if not queries.log_out(session, digest):
-            raise NotFound("This request was sent with a token and not with a login; there is nothing to end.")
-        return WriteResult(Success())
-
-    return ctx.write(work)
+    if not queries.log_out(session, digest):
+        raise NotFound("This request was sent with a token and not with a login; there is nothing to end.")
+    return WriteResult(Success())
 
 
 @router.get("/energy", tags=["Energy"], summary="Show the energy")

@@ -58,11 +58,6 @@ class MakeVersion(CompressionSettings):
     reason: Words = Field("", max_length=300, description="Kept with the version.")
     dry_run: Flag = Field(False, description="Only say what would come of it.")
 
-    def as_settings(self) -> CompressionSettings:
-        """Return how it is to be made."""
-        own = self.model_dump(exclude={"source_version", "reason", "dry_run"}, exclude_unset=True)
-        return CompressionSettings.model_validate(own)
-
 
 class KeepitStats(ResponseModel):
     """What became of marked parts."""
@@ -107,7 +102,6 @@ class VersionAnswer(ResponseModel):
 
     @classmethod
     def of(cls, version: SessionVersion, session_id: str, used_in: Sequence[str] = ()) -> VersionAnswer:
-        """Return a version as it goes over the wire."""
         source = version.source_number
         return cls.from_row(
             version,
@@ -153,7 +147,6 @@ class VersionForeseen(ResponseModel):
 
     @classmethod
     def of(cls, estimate: VersionEstimate) -> VersionForeseen:
-        """Return what was foreseen as it goes over the wire."""
         decisions = estimate.plan.decisions
         preserved = sum(one.survived for one in decisions)
         return cls.from_row(
@@ -192,7 +185,6 @@ class SessionJobAnswer(JobAnswer):
 
     @classmethod
     def about(cls, found: SessionJob, expected_at: datetime | None) -> SessionJobAnswer:
-        """Return a job with what it makes as it goes over the wire."""
         version, composition = found.compression, found.composition
         return cls.from_row(
             found.job,
@@ -364,7 +356,8 @@ def version_file(folder: Path, version: SessionVersion, ending: str) -> Path:
 
 def _settings(ctx: RequestContext, session: Session, project_key: int, requested: MakeVersion) -> CompressionSettings:
     project = settings_of(session, project_by_key(session, project_key))
-    return complete_settings(requested.as_settings(), ctx.loop.settings.model, project)
+    own = requested.model_dump(exclude={"source_version", "reason", "dry_run"}, exclude_unset=True)
+    return complete_settings(CompressionSettings.model_validate(own), ctx.loop.settings.model, project)
 
 
 def _source(session: Session, recorded: RecordedSession, requested: MakeVersion) -> SessionVersion | None:

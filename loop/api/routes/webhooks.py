@@ -69,7 +69,6 @@ class WebhookAnswer(ResponseModel):
 
     @classmethod
     def of(cls, webhook: Webhook) -> WebhookAnswer:
-        """Return a webhook as it goes over the wire."""
         return cls.from_row(webhook, enabled=webhook.disabled_at is None)
 
 

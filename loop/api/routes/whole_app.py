@@ -87,7 +87,6 @@ class ContextMessage(ChatMessage):
     tokens: Tokens | None = Field(None, alias="tokens", description="Its length as your model's provider counted it.")
 
     def as_utterance(self) -> Utterance:
-        """Return it as the domain takes it."""
         sent = self.sent
         return Utterance(role_of(sent), text_of(sent), self.name or None, self.tokens, self.payload)
 

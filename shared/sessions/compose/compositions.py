@@ -132,7 +132,6 @@ NOT_READY = "composition_not_ready"
 
 
 def count_composition_use(session: Session, composition: Composition, now: datetime) -> None:
-    """Count that a composition's documents were read."""
     # Its sessions may be of several projects, whose rows others lock in other orders, but only under the app's lock.
     lock_app(session, composition.app_id)
     use_sessions(session, _component_sessions(session, composition), now)

@@ -11,14 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from shared.llm.calls import LAST_RESORT
-from shared.sessions.blocks import (
-    Block,
-    BlockKind,
-    Heading,
-    fill_budget,
-    heading_of,
-    markdown_of,
-)
+from shared.sessions.blocks import Block, BlockKind, Heading, fill_budget, heading_of, markdown_of
 from shared.sessions.compose.plan import ORIGINAL, budget_too_small
 from shared.sessions.markers import PINNED
 from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionVersion

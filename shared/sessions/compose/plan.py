@@ -235,10 +235,6 @@ class ComponentWish:
         """Tokens of its original that no session before it says already."""
         return self.recorded.original_tokens - (self.shared.tokens if self.shared else 0)
 
-    def of_whole(self, tokens: int) -> int:
-        """Return how long the whole is of which so much is its own."""
-        return tokens * self.recorded.original_tokens // max(1, self.own_tokens)
-
     @property
     def named(self) -> SessionVersion | None:
         """The version that was asked for by name."""
@@ -309,18 +305,6 @@ def _begun_alike(plan: ComponentPlan) -> ComponentPlan:
     return replace(plan, reason="; ".join(filter(None, (plan.reason, alike))))
 
 
-def settings_for(original_tokens: int, allocation: int, distance: int, model: str | None) -> CompressionSettings:
-    """Return with what a session is compressed so that it fits."""
-    ratio = -(-original_tokens // max(1, allocation))
-    return CompressionSettings(
-        mode=CompressionMode.UNIFORM,
-        compaction_ratio=min(MAX_RATIO, max(MIN_RATIO, ratio)),
-        aggressiveness=Aggressiveness.MODERATE,
-        model=model,
-        session_distance=distance,
-    )
-
-
 def _most_tokens(wish: ComponentWish, version: SessionVersion | None) -> int:
     """Return what a session can use as a version; as its original where that is not there yet."""
     if version is None or version.state != BuildState.READY:
@@ -342,14 +326,21 @@ def _chosen(wish: ComponentWish, share: int, terms: CompositionTerms) -> Compone
         return _made(wish, share, wish.recompress, "asked for")
     if named is not None and named.state == BuildState.WORKING:
         return ComponentPlan(wish, share, ComponentForm.JOIN, named, reason="asked for; it is being made already")
-    whole = wish.of_whole(share)
+    whole = share * wish.recorded.original_tokens // max(1, wish.own_tokens)
     criteria = VersionCriteria(
         max_tokens=max(1, whole), min_freshness=terms.min_freshness, preserve_keepits=True, least_use=LEAST_USE
     )
     best = named or select_best(recorded, wish.whole, criteria)
     if wish.version_id == ORIGINAL or best is ComponentForm.ORIGINAL:
         return ComponentPlan(wish, share, ComponentForm.ORIGINAL)
-    settings = settings_for(recorded.original_tokens, whole, wish.age + 1, terms.model)
+    ratio = -(-recorded.original_tokens // max(1, whole))
+    settings = CompressionSettings(
+        mode=CompressionMode.UNIFORM,
+        compaction_ratio=min(MAX_RATIO, max(MIN_RATIO, ratio)),
+        aggressiveness=Aggressiveness.MODERATE,
+        model=terms.model,
+        session_distance=wish.age + 1,
+    )
     if best is ComponentForm.COMPRESS:
         # One of all there is with the ratio that would be asked for is taken: another would be no better.
         same = [one for one in wish.whole if one.settings.get("compactionRatio") == settings.compaction_ratio]

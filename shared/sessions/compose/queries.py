@@ -74,7 +74,6 @@ def list_compositions(
 
 
 def rows_of(session: Session, composition_keys: Collection[int]) -> dict[int, list[ComponentRow]]:
-    """Return the parts of compositions, in order."""
     query = select(CompositionComponent, RecordedSession, Project, SessionVersion)
     query = query.join(RecordedSession, RecordedSession.key == CompositionComponent.session_key)
     query = query.join(Project, Project.key == RecordedSession.project_key)
@@ -88,7 +87,6 @@ def rows_of(session: Session, composition_keys: Collection[int]) -> dict[int, li
 
 
 def linked_to(session: Session, project_key: int, session_keys: Collection[int]) -> set[int]:
-    """Return which sessions of other projects a project is shown as well."""
     query = select(ProjectLink.session_key).where(ProjectLink.target_key == project_key)
     return set(session.scalars(query.where(ProjectLink.session_key.in_(session_keys))))
 

@@ -82,7 +82,6 @@ def version_by_number(session: Session, session_key: int, number: int) -> Sessio
 
 
 def decided_markers(session: Session, compression_key: int) -> frozenset[str]:
-    """Return the ids of the markers that a version decided on."""
     query = select(KeepitMarker.marker_id).join(MarkerOutcome, MarkerOutcome.marker_key == KeepitMarker.key)
     return frozenset(session.scalars(query.where(MarkerOutcome.compression_key == compression_key)))
 
@@ -118,7 +117,6 @@ def lock_session_by_key(session: Session, key: int) -> RecordedSession | None:
 
 
 def parts_of(session: Session, compression_key: int) -> dict[int, VersionPart]:
-    """Return the parts of a version that are made, by their positions."""
     query = select(VersionPart).where(VersionPart.compression_key == compression_key)
     return {part.position: part for part in session.scalars(query.order_by(VersionPart.position))}
 

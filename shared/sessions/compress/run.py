@@ -33,12 +33,7 @@ from shared.sessions.compress.select import (
     whole,
 )
 from shared.sessions.compress.settings import CompressionMode
-from shared.sessions.compress.sources import (
-    CompressionTask,
-    call_text,
-    is_answered_by_user,
-    message_count,
-)
+from shared.sessions.compress.sources import CompressionTask, call_text, is_answered_by_user, message_count
 from shared.sessions.compress.write import WHOLE, Selection
 from shared.sessions.markers import threshold
 from shared.sessions.text import NameRanking

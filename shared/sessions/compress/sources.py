@@ -16,10 +16,9 @@ from typing import Any
 
 from shared.base.errors import Conflict
 from shared.llm.calls import estimate_tokens
-from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, block_tokens, fill_budget
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, block_tokens, fill_budget, mask_block, mask_value
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.markers import MarkerNames, PlacedMarker
-from shared.sessions.masking import mask_block, mask_value
 from shared.sessions.models import KeepitMarker, SessionVersion
 from shared.sessions.recording import blocks_in
 from shared.sessions.store import Store
@@ -238,7 +237,6 @@ class CompressionOrigin:
     markers: Sequence[KeepitMarker]
 
     def version_file(self, store: Store, version: SessionVersion, ending: str) -> Path:
-        """Return where a version's file lies."""
         return store.versions_folder(self.app_id, self.project_id, self.session_id) / f"{version.file}.{ending}"
 
 
@@ -313,7 +311,6 @@ def read_original(
 
 
 def message_count(blocks: Sequence[Block]) -> int:
-    """Return how many messages there are."""
     return blocks[-1].message + 1 if blocks else 0
 
 

@@ -21,13 +21,7 @@ from shared.contracts.jobs import SESSION_PRIORITY, JobKind, VersionPayload, Wor
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions.compress.plan import MarkerDecision
-from shared.sessions.compress.queries import (
-    compositions_with,
-    is_under_way,
-    made_from,
-    version_by_number,
-    working_of,
-)
+from shared.sessions.compress.queries import compositions_with, is_under_way, made_from, version_by_number, working_of
 from shared.sessions.compress.run import Version
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings, KeepitDecay
 from shared.sessions.models import (
@@ -159,7 +153,6 @@ class WrittenVersion:
 
     @property
     def decisions(self) -> Sequence[MarkerDecision]:
-        """What became of every marker."""
         return (*self.version.plan.decisions, *self.gone)
 
 

@@ -118,7 +118,6 @@ class Selection:
         return part is not None and part.most > 0
 
     def is_whole(self, position: int) -> bool:
-        """Whether all words of a block are shown."""
         shown = [part for part in self.shown_at(position) if not part.is_cut]
         return position in self.plan.kept or len(shown) == len(self.statements[position])
 
@@ -311,5 +310,4 @@ def _label_chars(block: Block) -> int:
 
 
 def capital(text: str) -> str:
-    """Return a text with its first letter capitalised."""
     return text[:1].upper() + text[1:]

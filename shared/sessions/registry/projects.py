@@ -266,7 +266,6 @@ class StorageConfiguration(_Group):
 
     @property
     def cache_bytes(self) -> int:
-        """The most that the cache may take."""
         return bytes_of(self.max_cache_size)
 
 

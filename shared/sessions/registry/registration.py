@@ -24,7 +24,7 @@ from shared.jobs.models import OPEN
 from shared.jobs.ownership import abandon
 from shared.jobs.queries import lock_job
 from shared.sessions import queries
-from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionFile
+from shared.sessions.models import KeepitMarker, RecordedSession, SessionFile
 from shared.sessions.registry.intake import Intake, check_lines, check_size, explained, hash_of, open_original
 from shared.sessions.registry.projects import (
     ALREADY_REGISTERED,
@@ -67,7 +67,12 @@ def insert_session(session: Session, target: SessionPlace, intake: Intake, cause
     """Register a session, and its project where there is none yet. Raises: Conflict, Purged."""
     lock_place(session, target)
     refuse_known(session, target.app_id, target.session_id)
-    project = _project_for(session, target, intake.overview, cause)
+    if queries.find_project(session, target.app_id, target.project_id) is not None:
+        project = queries.lock_project(session, target.app_id, target.project_id)
+    else:
+        folders = [str(folder) for folder in intake.overview.details["folders"]] or [target.project_id]
+        path = next((folder for folder in folders if sanitise(folder) == target.project_id), folders[0])
+        project = create_project(session, target.app_id, path, cause, project_id=target.project_id)
     recorded = RecordedSession(
         app_id=target.app_id,
         project_key=project.key,
@@ -138,14 +143,6 @@ def save_parts(session: Session, recorded: RecordedSession, overview: Transcript
     for gone in known.values():
         session.delete(gone)
     session.flush()
-
-
-def _project_for(session: Session, target: SessionPlace, overview: TranscriptOverview, cause: Cause) -> Project:
-    if queries.find_project(session, target.app_id, target.project_id) is not None:
-        return queries.lock_project(session, target.app_id, target.project_id)
-    folders = [str(folder) for folder in overview.details["folders"]] or [target.project_id]
-    path = next((folder for folder in folders if sanitise(folder) == target.project_id), folders[0])
-    return create_project(session, target.app_id, path, cause, project_id=target.project_id)
 
 
 ORIGINAL_CHANGED = "original_changed"

@@ -145,7 +145,6 @@ class AgedVersion:
 
     @property
     def made_at(self) -> datetime:
-        """When it was there."""
         return self.row.finished_at or self.row.created_at
 
     @property
@@ -155,7 +154,6 @@ class AgedVersion:
 
     @property
     def held_by(self) -> str | None:
-        """What keeps it from being removed."""
         if self.used_in:
             return f"in use by {', '.join(self.used_in[:5])}"
         return "another version is being made from it" if self.is_source else None
@@ -231,7 +229,6 @@ class PruningRules(_RulesBody):
 
     @property
     def says_anything(self) -> bool:
-        """Whether any rule is given."""
         return self.unused or self.superseded or self.older_than_days is not None
 
 
@@ -275,7 +272,6 @@ def warnings_of(removals: VersionRemovals, versions: Sequence[AgedVersion]) -> l
 
 
 def expired_versions(versions: Sequence[AgedVersion], retention: Retention, now: datetime) -> VersionRemovals:
-    """Return what goes of a session's versions."""
     why = f"retention keeps {retention.keep} {retention.count or retention.days or ''}".strip()
     # By number, which never goes back; a clock may have been set.
     newest_first = sorted(versions, key=lambda one: -one.row.number)
@@ -327,7 +323,6 @@ class AgeingSession:
         ]
 
     def made_with(self, preset: TierPreset) -> AgedVersion | None:
-        """Return the newest version of all there is that was made with a preset."""
         made = [one for one in self.fresh if one.row.settings.get("tierPreset") == preset]
         return max(made, key=lambda one: one.row.number, default=None)
 
@@ -352,7 +347,6 @@ def decay_session(
 
 
 def is_due(schedule: AgeingSchedule, aged_at: datetime | None, accessed_at: datetime, now: datetime) -> bool:
-    """Whether it is time to look at a project again."""
     if aged_at is None:
         return True
     if schedule is AgeingSchedule.ON_ACCESS and accessed_at <= aged_at:

@@ -56,7 +56,6 @@ class SessionFacts:
 
     @property
     def topics(self) -> list[str]:
-        """What it is about."""
         return list(self.recorded.details.get("primaryTopics") or [])
 
 
@@ -84,14 +83,12 @@ def postings(session: Session, app_id: str, word: int, at_most: int) -> Sequence
 
 
 def count_passages(session: Session, app_id: str) -> int:
-    """Return how many passages an app's sessions have."""
     query = select(func.count()).select_from(SessionPassage)
     query = query.join(RecordedSession, RecordedSession.key == SessionPassage.session_key)
     return session.scalar(query.where(RecordedSession.app_id == app_id)) or 0
 
 
 def passages(session: Session, keys: Collection[int]) -> dict[int, SessionPassage]:
-    """Return passages by their keys."""
     return {one.key: one for one in session.scalars(select(SessionPassage).where(SessionPassage.key.in_(keys)))}
 
 

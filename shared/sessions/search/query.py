@@ -103,7 +103,6 @@ def matched_files(paths: Sequence[str], touched: Sequence[str]) -> list[str]:
 
 
 def matched_topics(requested: Sequence[str], topics: Sequence[str]) -> list[str]:
-    """Return which topics are meant by what is wanted."""
     lower = [one.lower() for one in requested]
     return [topic for topic in topics if any(one in topic.lower() for one in lower if one)]
 
@@ -134,7 +133,6 @@ class ScoredSession:
 
     @property
     def kind(self) -> SessionHitKind:
-        """Where it was found."""
         return SessionHitKind.ORIGINAL if self.compression_key is None else SessionHitKind.VERSION
 
 
@@ -312,7 +310,6 @@ class WorkSituation(Closed):
 
     @property
     def question(self) -> str:
-        """What is asked, empty where nothing is."""
         return (self.text or "").strip()
 
 
@@ -397,7 +394,12 @@ def _chosen(
 ) -> SessionSuggestion | None:
     most = max(left * 2 // 3, min(left, 2 * LEAST_TOKENS))  # Something is left for the next one.
     choice = select_best(past.facts.recorded, past.versions, VersionCriteria(most, preserve_keepits=True))
-    tokens = _tokens(choice, past.facts.recorded.original_tokens, most)
+    if isinstance(choice, SessionVersion):
+        tokens = choice.output_tokens if choice.output_tokens <= most else None
+    elif choice is ComponentForm.ORIGINAL:
+        tokens = past.facts.recorded.original_tokens
+    else:
+        tokens = most if -(-past.facts.recorded.original_tokens // most) <= MAX_RATIO else None
     if tokens is None:
         return None
     return SessionSuggestion(
@@ -409,15 +411,6 @@ def _chosen(
         choice=choice,
         tokens=tokens,
     )
-
-
-def _tokens(choice: SessionVersion | ComponentForm, original: int, most: int) -> int | None:
-    """Return what a choice takes; None where even the strongest compression would take more than there is."""
-    if isinstance(choice, SessionVersion):
-        return choice.output_tokens if choice.output_tokens <= most else None
-    if choice is ComponentForm.ORIGINAL:
-        return original
-    return most if -(-original // most) <= MAX_RATIO else None
 
 
 def past_sessions(session: Session, app_id: str, project: Project, situation: WorkSituation) -> list[PastSession]:

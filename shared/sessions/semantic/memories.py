@@ -60,7 +60,6 @@ class SemanticProposal:
 
 
 def prompts_of(blocks: Iterable[Block]) -> Iterator[SessionPrompt]:
-    """Yield what people said in a session's blocks."""
     for block in blocks:
         if block.kind is BlockKind.HUMAN and not block.is_sidechain:
             text = own_words(_MARK.sub("", block.text))[:_LONGEST_PROMPT].strip()

@@ -107,6 +107,5 @@ def _times_said(memory_key: InstrumentedAttribute[int] | int) -> Select[int]:
 
 
 def count_bearing_sessions(session: Session, memory_key: int) -> int:
-    """Return in how many sessions a memory was found."""
     query = select(func.count(SemanticSource.session_key.distinct())).where(SemanticSource.memory_key == memory_key)
     return session.scalar(query) or 0

@@ -76,7 +76,6 @@ class BranchMap:
 
     @classmethod
     def of(cls, records: Iterable[Record | BadLine]) -> BranchMap:
-        """Return the map of a whole transcript."""
         found = cls()
         for record in records:
             if isinstance(record, Record):
@@ -85,7 +84,6 @@ class BranchMap:
         return found
 
     def add(self, record: Record) -> None:
-        """Take a record into account."""
         text = "\n".join(one for block in record.blocks if isinstance(one := block.get("text"), str))
         parts = list(user_parts(text, record.flag("isMeta"))) if record.kind == "user" and text else []
         if record.kind == "user":

@@ -146,7 +146,6 @@ class TranscriptReader:
         return record.kind == "summary" and short_hash(record.word("leafUuid") or "") not in self._branches.records
 
     def blocks_of(self, record: Record) -> Iterator[Block]:
-        """Yield all that a record says, block by block."""
         if record.kind in ("user", "assistant"):
             of_block = _of_user if record.kind == "user" else _of_assistant
             for content in record.blocks:

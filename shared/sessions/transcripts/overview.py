@@ -37,7 +37,6 @@ class RecordChains:
         self._counts: Counter[str] = Counter()
 
     def add(self, record: Record) -> None:
-        """Take a record into account."""
         if record.flag("isSidechain"):
             self._counts["sidechainRecords"] += 1
         if record.is_boundary:
@@ -140,7 +139,6 @@ class FileTouches:
         self._files: dict[str, TouchedFile] = {}
 
     def add(self, block: Block) -> None:
-        """Take a block into account."""
         if block.kind is not BlockKind.TOOL_USE or block.call is None:
             return
         changes = any(word in block.call.name.lower() for word in _CHANGING_WORDS)

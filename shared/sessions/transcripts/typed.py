@@ -37,7 +37,6 @@ def typed_times(label: str, times: int) -> str:
 
 
 def is_typed(label: str) -> bool:
-    """Whether a label says that a person typed it."""
     return label in _TYPED or _TIMES.fullmatch(label) is not None
 
 
