@@ -223,18 +223,20 @@ def test_memories_are_purged_and_all_data_erased(at: Window, client: Afterthough
     assert _receipt(page, tmp_path) == receipt
 
 
-def test_an_app_is_uninstalled_and_comes_back(at: Window, client: Afterthought) -> None:
+@pytest.mark.parametrize("purge", [False, True], ids=["keeping", "purging"])
+def test_an_app_is_uninstalled_and_comes_back(at: Window, client: Afterthought, purge: bool) -> None:
     _fill(client)
     page = at.open(f"/administration/{client.app}?view=data")
-    page.get_by_role("button", name="Uninstall, and keep what it remembers").click()
+    name = "Uninstall, and purge the memories" if purge else "Uninstall, and keep what it remembers"
+    page.get_by_role("button", name=name).click()
     _confirm(page, f"Uninstall {client.show_app().name}?", client.app or "", "Uninstall")
-    expect(page.get_by_text("Memories kept: 1.")).to_be_visible()
+    expect(page.get_by_text(f"Memories kept: {0 if purge else 1}.")).to_be_visible()
     assert not client.show_app().installed
     page = at.open(f"/administration/{client.app}")
     page.get_by_role("button", name="Install it again").click()
     expect(page.get_by_role("button", name="Save", exact=True)).to_be_visible()
     assert client.show_app().installed
-    assert len(client.list_memories().memories) == 1
+    assert len(client.list_memories().memories) == (0 if purge else 1)
 
 
 def test_an_app_is_exported_and_imported_into_another(at: Window, client: Afterthought, tmp_path: Path) -> None:

@@ -177,3 +177,27 @@ def test_a_page_left_open_goes_to_the_way_in_when_its_token_is_revoked(
 
 def _list(at: Window) -> Locator:
     return at.page.get_by_role("list", name="Memories", exact=True)
+
+
+def test_escape_leaves_a_memory_as_it_was(at: Window, client: Afterthought) -> None:
+    written = client.write_memory("Lives in Oslo.")
+    at.open(f"/memory/{client.app}")
+    card = _list(at).get_by_role("listitem")
+    card.get_by_role("button", name="Edit").click()
+    text = card.get_by_label("Memory")
+    expect(text).to_be_focused()
+    text.fill("Nothing")
+    text.press("Escape")
+    expect(card).to_contain_text("Lives in Oslo.")
+    assert client.show_memory(written.id).version == 1
+
+
+def test_what_another_client_changes_shows_by_itself(at: Window, client: Afterthought) -> None:
+    page = at.open(f"/memory/{client.app}")
+    expect(page.get_by_text("No memories yet.").first).to_be_visible()
+    written = client.write_memory("Lives in Oslo.")
+    expect(_list(at)).to_contain_text("Lives in Oslo.")
+    client.edit_memory(written.id, content="Lives in Bergen.")
+    expect(_list(at)).to_contain_text("Lives in Bergen.")
+    client.delete_memory(written.id)
+    expect(_list(at).get_by_role("listitem")).to_have_count(0)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from afterthought_client import Afterthought
 from afterthought_client.models import FactAnswer
-from tests.support.browser import Window
+from tests.support.browser import Window, window
+from tests.support.services import System
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -260,3 +261,24 @@ def _delete(sheet: Locator, text: str) -> None:
 def _clear(sheet: Locator) -> None:
     sheet.get_by_role("button", name="Clear all memory").click()
     sheet.get_by_role("button", name="Clear", exact=True).click()
+
+
+def test_a_page_closed_while_undo_is_offered_changes_nothing(
+    browser: Browser, system: System, client: Afterthought
+) -> None:
+    [fact] = _write(client, "Lives in Copenhagen")
+    with window(browser, system.url) as opened:
+        opened.log_in(system.admin_token)
+        _delete(_open(opened, client), "Lives in Copenhagen")
+    assert client.show_fact(fact.id).state == "deleted"
+    assert client.undo_deleting_fact(fact.id).fact.state == "standing"
+    with window(browser, system.url) as opened:
+        opened.log_in(system.admin_token)
+        sheet = _open(opened, client)
+        _clear(sheet)
+        expect(sheet.get_by_text("No memories yet.")).to_be_visible()
+        assert client.list_facts().total == 0
+        sheet = _open(opened, client)
+        sheet.get_by_role("status").filter(has_text="Memory cleared").get_by_role("button", name="Undo").click()
+        expect(_card(sheet, "Lives in Copenhagen")).to_be_visible()
+    assert client.list_facts().total == 1
