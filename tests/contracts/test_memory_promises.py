@@ -29,19 +29,11 @@ from tests.support.settings import default_settings
 from worker.agent.memory_rules import ExtractiveAgent
 
 TOPICS = [
-    "I prefer my meetings in the morning.",
-    "I am allergic to peanuts.",
-    "My birthday is on 15 March.",
-    "I live in New York.",
-    "I speak Spanish and English.",
-    "I have two children.",
-    "I drive a Tesla.",
-    "I exercise daily before work.",
-    "I am a vegetarian.",
-    "I work remotely from home.",
-    "I love jazz.",
+    "I prefer my meetings in the morning.", "I am allergic to peanuts.", "My birthday is on 15 March.",
+    "I live in New York.", "I speak Spanish and English.", "I have two children.", "I drive a Tesla.",
+    "I exercise daily before work.", "I am a vegetarian.", "I work remotely from home.", "I love jazz.",
     "I studied at MIT.",
-]
+]  # fmt: skip
 
 
 @pytest.fixture

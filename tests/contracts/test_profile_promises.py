@@ -89,12 +89,9 @@ def test_the_audit_tells_who_did_what_and_holds_no_text(house: House) -> None:
     withdraw(house)
     assert ask(house) == gate.GateDecision(False, None)
     assert audit(house) == [
-        ("granted", "admin", 1),
-        ("written", "token:1", 1),
-        ("used", "token:1", 1),
-        ("revoked", "admin", 1),
+        ("granted", "admin", 1), ("written", "token:1", 1), ("used", "token:1", 1), ("revoked", "admin", 1),
         ("withheld", "token:1", 1),
-    ]
+    ]  # fmt: skip
     assert house.counted("profile_gate_total", outcome="used") == 1
     assert house.counted("profile_gate_total", outcome="withheld") == 1
     with house.database.read() as session:

@@ -91,14 +91,11 @@ def test_a_refused_change_changes_nothing(house: House, scope: str, wanted: dict
 @pytest.mark.parametrize(
     "damaged",
     [
-        "[1]",
-        '{"token_budget": "many"}',
-        '{"alpha": 0.9, "beta": 0.9, "gamma": 0.9}',
-        "null",
+        "[1]", '{"token_budget": "many"}', '{"alpha": 0.9, "beta": 0.9, "gamma": 0.9}', "null",
         '{"formula": ["signals"]}',
     ],
     ids=["a list", "a word for a number", "weights that do not add up", "null", "a list for a word"],
-)
+)  # fmt: skip
 def test_a_damaged_row_counts_for_nothing_and_can_be_mended(house: House, damaged: str) -> None:
     change(house, EVERYWHERE, hybrid=False)
     change(house, APP, token_budget=300)

@@ -246,10 +246,7 @@ def test_ollama_is_asked_only_when_a_model_is_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("embedding", "health", "word"),
-    [
-        ("ngrams", Health.OK, "letters"),
-        ("ollama:nomic-embed-text", Health.WARN, "nomic-embed-text cannot be asked"),
-    ],
+    [("ngrams", Health.OK, "letters"), ("ollama:nomic-embed-text", Health.WARN, "nomic-embed-text cannot be asked")],
     ids=["letters-by-choice", "ollama-away"],
 )
 def test_what_facts_are_compared_by_is_told(embedding: str, health: Health, word: str, tmp_path: Path) -> None:
@@ -340,15 +337,11 @@ def test_a_model_at_hand_whose_size_nobody_tells_is_told(
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        ("http://127.0.0.1:8080/v1", True),
-        ("http://192.168.1.7:8080/v1", True),
-        ("http://[fd00::7]/v1", True),
-        ("http://llama:8080/v1", True),
-        ("http://host.docker.internal:8080/v1", True),
-        ("http://8.8.8.8/v1", False),
+        ("http://127.0.0.1:8080/v1", True), ("http://192.168.1.7:8080/v1", True), ("http://[fd00::7]/v1", True),
+        ("http://llama:8080/v1", True), ("http://host.docker.internal:8080/v1", True), ("http://8.8.8.8/v1", False),
         ("https://api.openai.com/v1", False),
     ],
-)
+)  # fmt: skip
 def test_a_server_at_hand_is_told_from_a_hosted_one(address: str, expected: bool) -> None:
     assert is_private(address) == expected
 

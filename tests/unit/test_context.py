@@ -25,15 +25,7 @@ from shared.context.select import (
     order_for,
     reduced,
 )
-from shared.context.window import (
-    ContextDraft,
-    CountedMessage,
-    Utterance,
-    compact,
-    counted,
-    staying,
-    truncate,
-)
+from shared.context.window import ContextDraft, CountedMessage, Utterance, compact, counted, staying, truncate
 from shared.conversations.chat_message import (
     ITEM_CHARS,
     calls_of,
@@ -183,21 +175,15 @@ KNOWN_FACTS = st.lists(
     unique_by=lambda fact: fact.fact_id,
 )
 SCALES: list[TokenCounting] = [
-    TokenCounting(),
-    TokenCounting(Rate(1000, 1700)),
-    TokenCounting(Rate(5, 1)),
-    UpperBoundCounting(),
-]
+    TokenCounting(), TokenCounting(Rate(1000, 1700)), TokenCounting(Rate(5, 1)), UpperBoundCounting(),
+]  # fmt: skip
 
 
 def test_pinned_ones_come_first_then_project_preference_and_identity() -> None:
     facts = [
-        known(1, IDENTITY),
-        known(2, PREFERENCE),
-        known(3, PROJECT),
-        known(4, IDENTITY, pin=2),
+        known(1, IDENTITY), known(2, PREFERENCE), known(3, PROJECT), known(4, IDENTITY, pin=2),
         known(5, PROJECT, pin=3),
-    ]
+    ]  # fmt: skip
     assert ids(order_for(facts, ABOUT_ME)) == [4, 5, 3, 2, 1]
 
 

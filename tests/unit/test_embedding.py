@@ -51,11 +51,7 @@ needs_model = pytest.mark.skipif(not minilm.is_installed(), reason="the built-in
 
 
 @pytest.fixture(
-    params=[
-        "ngrams",
-        pytest.param("at once", marks=needs_model),
-        pytest.param("in background", marks=needs_model),
-    ]
+    params=["ngrams", pytest.param("at once", marks=needs_model), pytest.param("in background", marks=needs_model)]
 )
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     if request.param == "ngrams":

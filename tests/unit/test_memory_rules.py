@@ -127,11 +127,8 @@ def test_the_work_is_metered_once_with_estimated_tokens() -> None:
     ExtractiveAgent().create(_transcript(("user", "I love jazz")), 200, calls)
     (call,) = calls
     assert (call.kind, call.model, call.outcome, call.estimated) == (
-        WorkKind.CREATE,
-        "extractive",
-        CallOutcome.ANSWERED,
-        True,
-    )
+        WorkKind.CREATE, "extractive", CallOutcome.ANSWERED, True,
+    )  # fmt: skip
     assert call.prompt_tokens == 3
     assert call.completion_tokens > 0
 

@@ -19,12 +19,7 @@ from loop.steps.upkeep import FinishErasures, ForgetOld, ProbeProvider, Reconcil
 from loop.thinking.thinker import ChooseAndThink
 from shared.jobs.models import FINISHED
 from shared.telemetry.exposition import gathered, scrape, wipe
-from shared.telemetry.metrics import (
-    FINAL_STATES,
-    HOLD_LEADERSHIP,
-    TICK_STEPS,
-    Metrics,
-)
+from shared.telemetry.metrics import FINAL_STATES, HOLD_LEADERSHIP, TICK_STEPS, Metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 BY_ROUTE = {"http_requests", "http_duration"}

@@ -367,12 +367,7 @@ def deletes(target: int) -> dict[str, Any]:
 
 
 def merges(target: int, absorbed: int, content: str = BOTH) -> dict[str, Any]:
-    return {
-        "action": "edit",
-        "target_id": target,
-        "absorbed_id": absorbed,
-        "new_content": content,
-    }
+    return {"action": "edit", "target_id": target, "absorbed_id": absorbed, "new_content": content}
 
 
 def compact(*lines: ScriptLine) -> tuple[Decision, ScriptedChat, Calls]:
@@ -590,12 +585,7 @@ def test_a_typical_creation_costs_ten_to_seventeen_units(count: int, known: int)
 @pytest.mark.parametrize("action", ["delete", "edit"])
 def test_a_typical_compaction_costs_nineteen_to_thirty_units(action: str) -> None:
     present = [CompactionCandidate(i, MEMORY, NOON - timedelta(days=i)) for i in range(1, 11)]
-    answer = {
-        "action": action,
-        "target_id": 4,
-        "absorbed_id": 0,
-        "new_content": MEMORY if action == "edit" else "",
-    }
+    answer = {"action": action, "target_id": 4, "absorbed_id": 0, "new_content": MEMORY if action == "edit" else ""}
     new = CompactionCandidate(0, MEMORY, NOON)
     assert 19 <= spent_by(lambda agent, meter: agent.compact(present, new, 200, meter), answer) <= 30
 

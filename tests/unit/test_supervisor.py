@@ -18,14 +18,7 @@ from pathlib import Path
 import pytest
 
 from loop.embedded_redis import free_port
-from loop.supervisor import (
-    Child,
-    ChildProcess,
-    Console,
-    Readiness,
-    RotatingLog,
-    Supervisor,
-)
+from loop.supervisor import Child, ChildProcess, Console, Readiness, RotatingLog, Supervisor
 from loop.up import ask_readiness, run_up, welcome
 from shared.base.credentials import make_private_directory, read_or_make_secret
 from shared.base.errors import Configuration, Transient
