@@ -16,7 +16,6 @@ from shared.base.errors import ModelOutput, Transient
 from shared.context.context import ContextRequest, open_context
 from shared.context.sources import RecallSources
 from shared.contracts.jobs import JobKind, JobMessage
-from shared.erasure.erasing import purge_memories
 from shared.jobs import dispatch
 from shared.jobs.ownership import Owner
 from shared.memories.compaction import Action, Decision
@@ -99,21 +98,6 @@ def test_retries_and_the_dead_letter_at_their_end_are_counted(house: House, atte
     assert house.counted("jobs_finished_total", kind=KIND, state="dead") == 1
     assert house.counted("job_duration_seconds_count", kind=KIND) == 5
     assert house.counted("job_delay_seconds_count", kind=KIND) == 1
-
-
-def test_messages_that_come_twice_or_too_late_are_counted(house: House, attempts: Attempts) -> None:
-    house.converse("notes", "c1", "fact 1")
-    message = send(house)
-
-    def purge() -> None:
-        with house.database.write() as session:
-            purge_memories(session, "notes", "admin", house.clock.now())
-
-    house.scripted.while_thinking = purge
-    attempts.run(message, JobKind.CREATE_MEMORY, house.pipeline)
-    assert house.counted("stale_messages_total", kind=KIND) == 1, "its result was dropped"
-    attempts.run(message, JobKind.CREATE_MEMORY, house.pipeline)
-    assert house.counted("stale_messages_total", kind=KIND) == 2, "nothing was begun"
 
 
 @pytest.mark.parametrize(

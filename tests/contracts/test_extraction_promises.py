@@ -19,7 +19,6 @@ from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.erasure.erasing import clear_facts, settle_clear
 from shared.facts.editing import undo_clear
-from shared.facts.models import FactMention
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from tests.support.embedding import Away
@@ -212,15 +211,6 @@ def test_the_end_of_a_conversation_asks_for_what_is_left(house: House) -> None:
     assert {fact.statement for fact in later.known} == {"Lives in Lyon", "Plays the oboe", "Builds kites"}
 
 
-def test_each_fact_knows_its_messages_and_its_conversation(house: House) -> None:
-    house.converse(APP, "c1", "Lives in Lyon", "Nice.")
-    house.work_off()
-    [fact] = house.facts()
-    with house.database.read() as session:
-        [source] = session.query(FactMention).filter_by(fact_id=fact.fact_id).all()
-    assert (source.conversation_id, source.message_ids) == ("c1", ["c1-m0"])
-
-
 def test_what_the_agent_could_not_read_at_once_is_read_next_and_counts_as_seen_only_then(house: House) -> None:
     house.fact_agent.reads = 2
     open_conversation(house)
@@ -303,30 +293,6 @@ def test_without_the_embedder_facts_are_kept_and_get_their_vectors_later(house: 
     assert [fact.vector_model for fact in house.facts()] == ["ollama:away"] * 2
 
 
-def test_facts_of_one_user_are_unknown_to_another(house: House) -> None:
-    for user in ("ann", "bob"):
-        open_conversation(house, f"c-{user}", user)
-        speak(house, f"Lives with {user}", "Nice.", conversation_id=f"c-{user}")
-        finish(house, f"c-{user}")
-        house.work_off()
-    assert [one.known for one in house.fact_agent.seen] == [(), ()]
-    assert sorted((fact.user_id, fact.statement) for fact in house.facts()) == [
-        ("ann", "Lives with ann"),
-        ("bob", "Lives with bob"),
-    ]
-
-
-def test_a_contradiction_the_agent_names_replaces_that_fact(house: House) -> None:
-    house.converse(APP, "c1", "identity: Moved to Lyon", "Nice.", "identity: Has a cat", "Aw.")
-    house.work_off()
-    old = next(fact for fact in house.facts() if "Lyon" in fact.statement)
-    house.fact_agent.says = [Extraction((Statement("Moved to Oslo", Category.IDENTITY, ("c2-m0",), old.fact_id),), 2)]
-    house.converse(APP, "c2", "I moved to Oslo", "Nice.")
-    house.work_off()
-    assert statements(house) == ["Has a cat", "Moved to Oslo"]
-    assert house.counted("fact_conflicts_total") == 1
-
-
 def test_what_became_of_statements_is_counted(house: House) -> None:
     texts = [f"Owns item number {number}" for number in range(125)]
     found = (Statement(text, Category.PROJECT, ("c1-m0",)) for text in texts)
@@ -364,13 +330,6 @@ def test_the_lag_is_measured_from_the_message(house: House) -> None:
     house.work_off()
     assert house.counted("extraction_lag_seconds_count") == 3
     assert house.counted("extraction_lag_seconds_sum") == pytest.approx(90, abs=5)
-
-
-def test_spending_is_booked_on_the_conversation_as_extraction(house: House) -> None:
-    house.converse(APP, "c1", "Lives in Lyon", "Nice.")
-    house.work_off()
-    assert (house.counted("energy_spent_units_total", kind="extract_facts") or 0) > 0
-    assert (house.counted("energy_spent_units_total", kind="embed") or 0) > 0
 
 
 def test_a_clock_set_back_does_not_leave_a_conversation_unread(house: House) -> None:

@@ -15,7 +15,7 @@ from shared.energy import ledger
 from shared.energy.budget import to_micro, to_units
 from shared.energy.ledger import LedgerAccount
 from shared.energy.models import Reservation
-from shared.jobs import dispatch, tenant_queues
+from shared.jobs import tenant_queues
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.ownership import Claim
 from shared.llm.calls import CallEstimate, WorkKind
@@ -283,24 +283,6 @@ def test_a_budget_that_is_changed_while_a_call_is_refused_holds_nothing_back(hou
     house.pipeline = memorising
     relay.run_all()
     assert house.contents() == ["fact"]
-
-
-def test_deferring_marks_a_bounded_number_at_a_time(house: House) -> None:
-    for i in range(5):
-        house.converse("notes", f"c{i}", "text")
-    with house.database.write() as session:
-        counts = [dispatch.defer(session, Deferral.ENERGY, "energy", house.clock.now(), limit=2) for _ in range(4)]
-    assert counts == [2, 2, 1, 0]
-
-
-def test_before_anything_has_cost_energy_a_job_is_taken_to_cost_what_is_usual(house: House) -> None:
-    for i in range(20):
-        house.install(f"app{i}")
-        house.converse(f"app{i}", "c", "text")
-    settings = default_settings(energy_refill_per_second=0.0)
-    with house.database.read() as session:
-        allowed = Regulator(house.database, house.clock, settings, first_guess=to_micro(12)).allowance(session)
-        assert allowed.jobs == 7  # 80 units above the gate, 12 for each; the last may reach below it.
 
 
 def test_a_job_that_no_budget_will_ever_cover_is_not_expected(house: House) -> None:

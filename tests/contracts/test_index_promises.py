@@ -19,8 +19,8 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, ap
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_app, erase_conversation
-from shared.jobs.models import Job, JobState
-from shared.search import postgres_words, search_queries, word_index
+from shared.jobs.models import Job
+from shared.search import postgres_words, word_index
 from shared.search.index import (
     BackfillStep,
     FillProgress,
@@ -30,7 +30,7 @@ from shared.search.index import (
     recreate_word_index,
     request_backfill,
 )
-from shared.search.models import LAST_POSITION, AppIndex, MessageVector, Passage, Unembedded, doc_id_of, doc_ids_of
+from shared.search.models import LAST_POSITION, AppIndex, MessageVector, Passage, Unembedded, doc_id_of
 from shared.search.passages import passages_of
 from shared.search.word_index import MOST_WORDS
 from shared.search.words import words_of
@@ -108,15 +108,6 @@ def check_whole(house: House, app_id: str) -> None:
         waiting = set(session.scalars(select(Unembedded.doc_id).where(Unembedded.app_id == app_id)))
         vectors = set(session.scalars(select(MessageVector.doc_id).where(MessageVector.doc_id.in_(placed))))
     assert waiting | vectors == set(placed)
-
-
-def test_words_are_found_from_the_moment_they_are_said(house: House) -> None:
-    tell(house, "notes", "c1", "Anna plays the oboe", "The oboe is hers")
-    tell(house, "notes", "c1", "She practises her scales", role=Role.ASSISTANT)
-    first, _ = doc_ids_of(messages(house, "notes")[0].conversation_key)
-    oboe, scales, tuba = words_of("oboe scales tuba")
-    assert found(house, "notes", "oboe scales tuba") == {oboe: [first, first + 1], scales: [first + 2], tuba: []}
-    check_whole(house, "notes")
 
 
 def test_of_a_text_of_countless_words_the_first_are_found_and_all_of_them_erased(house: House) -> None:
@@ -295,36 +286,12 @@ def test_without_a_word_index_erasing_still_erases(house: House) -> None:
     house.database.scrub()
 
 
-def test_a_back_fill_without_a_word_index_counts_what_it_could_not_add(house: House) -> None:
-    tell(house, "notes", "c1", "a heron", "a swan")
-    lose_words(house)
-    fill(house)
-    assert house.work_off() == [JobState.DONE]
-    assert house.counted("index_failures_total") == 2
-
-
 def as_before_indexes(house: House, app_id: str = "notes") -> None:
     """Leave messages as a release without indexes wrote them."""
     with house.database.write() as session:
         word_index.recreate(session)
         for table in (Passage, Unembedded, AppIndex):
             session.execute(sa.delete(table))
-
-
-def test_a_back_fill_brings_in_what_was_said_before_and_again_adds_nothing(house: House) -> None:
-    tell(house, "notes", "c1", "a heron", CODE)
-    as_before_indexes(house)
-    fill(house)
-    assert house.work_off() == [JobState.DONE]
-    check_whole(house, "notes")
-    house.embed()
-    before, counted = status(house), house.counted("messages_filled_in_total", index="words")
-    assert (before.words, before.fill, counted) == (2, None, 2)
-    fill(house)
-    assert house.work_off() == [JobState.DONE]
-    again = status(house)
-    assert (again.words, again.sets, again.unembedded) == (before.words, before.sets, 0)
-    assert house.counted("messages_filled_in_total", index="words") == 2
 
 
 def step(house: House, limit: int) -> BackfillStep | None:
@@ -350,18 +317,6 @@ def test_an_interrupted_back_fill_goes_on_where_it_was_and_shows_how_far_it_has_
     check_whole(house, "notes")
 
 
-def test_asking_for_a_back_fill_while_one_is_under_way_takes_in_what_was_said_since(house: House) -> None:
-    tell(house, "notes", "c1", *[f"heron {n}" for n in range(4)])
-    as_before_indexes(house)
-    first = fill(house)
-    step(house, 3)
-    tell(house, "notes", "c1", "heron 5")
-    assert fill(house).job_id == first.job_id
-    assert status(house).fill == FillProgress(3, 5)
-    assert house.work_off() == [JobState.DONE]
-    check_whole(house, "notes")
-
-
 def test_what_is_erased_during_a_back_fill_is_not_brought_back(house: House) -> None:
     tell(house, "notes", "c1", *[f"heron {n}" for n in range(4)])
     tell(house, "notes", "c2", "swan")
@@ -372,34 +327,3 @@ def test_what_is_erased_during_a_back_fill_is_not_brought_back(house: House) -> 
     assert (receipt.erased["words"], receipt.left["words"]) == (2, 0)
     house.work_off()
     check_whole(house, "notes")
-
-
-def test_a_job_for_a_back_fill_that_is_over_says_that_there_was_nothing_to_do(house: House) -> None:
-    tell(house, "notes", "c1", "heron")
-    fill(house)
-    step(house, 10)
-    assert house.work_off() == [JobState.NOTHING]
-
-
-def test_messages_that_were_counted_are_not_counted_again_until_it_is_time(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counts, now = search_queries.MessageCounts(), [1_000.0]
-    monkeypatch.setattr("shared.search.search_queries.monotonic", lambda: now[0])
-    looked: list[int] = []
-
-    def shown() -> int:
-        known = counts.of("notes")
-        with house.database.read() as session:
-            found = search_queries.look_at(session, "notes", known.newest)
-        looked.append(found.more)
-        return counts.note("notes", known, found)
-
-    tell(house, "notes", "c1", *["a heron"] * 5)
-    assert [shown(), shown()] == [5, 5]
-    tell(house, "notes", "c2", "a swan", "a kite")
-    assert shown() == 7
-    house.erase("c2")
-    now[0] += 301
-    assert shown() == 5
-    assert looked == [5, 0, 2, 5]

@@ -11,12 +11,11 @@ from sqlalchemy.orm import Session
 
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import erase_app, erase_conversation
-from shared.llm.embedding import normalised
 from shared.search import vectors
 from shared.search.index_queries import StoredVector
-from shared.search.models import MessageVector, SetState, VectorBlock, VectorErasure, VectorSet, doc_ids_of
+from shared.search.models import MessageVector, VectorSet, doc_ids_of
 from shared.search.search_queries import look_at
-from shared.search.vectors import GONE, VectorMatrices, VectorMatrix, clear_retired, exact, unpack
+from shared.search.vectors import VectorMatrices, VectorMatrix, exact, unpack
 from shared.search.view import SearchRequest
 from tests.contracts.test_index_promises import CODE, tell
 from tests.support.embedding import ScriptedEmbedder, change_model
@@ -92,34 +91,6 @@ def test_a_matrix_follows_what_is_said_erased_and_changed(house: House, embedder
     assert matrices.bytes == 0
 
 
-def test_vectors_that_take_the_keys_of_erased_ones_are_seen(house: House, embedder: ScriptedEmbedder) -> None:
-    matrices = VectorMatrices(10**7)
-    tell(house, "notes", "c1", "a heron")
-    tell(house, "notes", "c2", "a swan")
-    house.embed()
-    look(house, matrices)
-    erase(house, "c1", "c2")
-    tell(house, "notes", "c3", "another", "and another")
-    house.embed()
-    check_matrix(house, look(house, matrices))
-
-
-def test_a_row_that_was_erased_after_a_matrix_was_read_is_like_nothing(
-    house: House, embedder: ScriptedEmbedder
-) -> None:
-    tell(house, "notes", "c1", "a heron")
-    tell(house, "notes", "c2", "a swan")
-    house.embed()
-    matrix = look(house, VectorMatrices(10**7))
-    assert matrix is not None
-    erase(house, "c1")
-    query = normalised(embedder.vector_of("a swan")[None])[0]
-    with house.database.read() as session:
-        cosines = exact(session, matrix, np.array([1, 0, 1]), query)
-    assert cosines[1] == GONE
-    assert cosines[0] == cosines[2] > 0.99
-
-
 def test_matrices_stay_within_their_memory_and_the_one_asked_for_last_stays(
     house: House, embedder: ScriptedEmbedder
 ) -> None:
@@ -180,16 +151,6 @@ def tell_many(house: House) -> int:
     return 48
 
 
-def test_a_large_set_is_read_from_blocks_and_the_rest_whole(
-    house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectors, "PER_BLOCK", 10)
-    count = tell_many(house)
-    read = VectorReads(monkeypatch)
-    check_matrix(house, look(house, VectorMatrices(10**7)))
-    assert (read.in_blocks, read.whole) == (40, count - 40)
-
-
 @pytest.mark.both_databases
 def test_the_search_after_an_erasure_reads_no_vector_anew_and_holds_none_that_is_gone(
     house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
@@ -215,38 +176,4 @@ def test_the_search_after_an_erasure_reads_no_vector_anew_and_holds_none_that_is
     read = VectorReads(monkeypatch)
     check_matrix(house, look(house, mine))
     assert (read.in_blocks, read.whole) == (0, 48)
-    check_matrix(house, look(house, VectorMatrices(10**7)))
-
-
-def test_who_missed_too_many_erasures_reads_everything_anew(
-    house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectors, "MOST_ERASURES", 2)
-    tell_many(house)
-    matrices = VectorMatrices(10**7)
-    look(house, matrices)
-    for number in range(3):
-        erase(house, f"c{number}")
-    with house.database.read() as session:
-        assert sorted(session.scalars(select(VectorErasure.number))) == [2, 3]
-    read = VectorReads(monkeypatch)
-    check_matrix(house, look(house, matrices))
-    assert read.whole == 36
-    with house.database.write() as session:
-        erase_app(session, "notes", "test", house.clock.now())
-    with house.database.read() as session:
-        assert [*session.scalars(select(VectorErasure)), *session.scalars(select(VectorBlock))] == []
-
-
-def test_a_set_that_is_taken_back_while_it_is_removed_has_no_signs_of_what_is_gone(
-    house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectors, "PER_BLOCK", 10)
-    tell_many(house)
-    with house.database.write() as session:
-        one = session.scalars(select(VectorSet)).one()
-        one.state = SetState.RETIRED
-        session.flush()
-        clear_retired(session, "notes", limit=7)
-        one.state = SetState.SERVING
     check_matrix(house, look(house, VectorMatrices(10**7)))

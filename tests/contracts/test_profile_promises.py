@@ -82,23 +82,6 @@ def test_a_user_without_a_name_is_one_user_and_no_other(house: House) -> None:
     assert text(house, "ann") is None
 
 
-def test_the_audit_tells_who_did_what_and_holds_no_text(house: House) -> None:
-    agree(house)
-    write(house)
-    assert ask(house).profile is not None
-    withdraw(house)
-    assert ask(house) == gate.GateDecision(False, None)
-    assert audit(house) == [
-        ("granted", "admin", 1), ("written", "token:1", 1), ("used", "token:1", 1), ("revoked", "admin", 1),
-        ("withheld", "token:1", 1),
-    ]  # fmt: skip
-    assert house.counted("profile_gate_total", outcome="used") == 1
-    assert house.counted("profile_gate_total", outcome="withheld") == 1
-    with house.database.read() as session:
-        lines = audit_of(session, APP, None, 100)
-        assert CANARY not in str([vars(line) for line in lines])
-
-
 def test_uses_by_one_caller_within_an_hour_are_one_line(house: House) -> None:
     agree(house)
     write(house)
@@ -110,12 +93,6 @@ def test_uses_by_one_caller_within_an_hour_are_one_line(house: House) -> None:
     ask(house)
     used = [line for line in audit(house) if line[0] == "used"]
     assert used == [("used", "token:1", 3), ("used", "token:2", 1), ("used", "token:1", 1)]
-
-
-def test_nothing_is_noted_where_there_is_consent_and_no_profile(house: House) -> None:
-    agree(house)
-    assert ask(house) == gate.GateDecision(True, None)
-    assert [line[0] for line in audit(house)] == ["granted"]
 
 
 def test_a_profile_is_never_left_behind_by_a_consent_that_is_withdrawn_meanwhile(house: House) -> None:

@@ -24,9 +24,8 @@ from shared.energy.models import Spending
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
 from shared.search.index_queries import vectors_by_key
-from shared.search.models import HitKind, Retrieval, doc_id_of
-from shared.search.search_queries import MOST_CHARS, keys_of, messages_at, names_at, passages_at, retrievals_since
-from shared.search.statistics import SearchMode, insert_retrievals
+from shared.search.models import HitKind, doc_id_of
+from shared.search.search_queries import MOST_CHARS, keys_of, messages_at, names_at, passages_at
 from shared.search.view import MessageFilters, SearchRequest
 from tests.support.house import House
 from tests.support.searching import Library
@@ -44,12 +43,6 @@ def library(house: House) -> Library:
     return library
 
 
-def test_a_message_is_found_by_its_meaning_alone(library: Library) -> None:
-    found = library.find("puppy")
-    assert found.hits[0].message_id == "pets-0"
-    assert (found.hits[0].by_words, found.hits[0].by_vector) == (False, True)
-
-
 @pytest.mark.both_databases
 def test_what_only_words_bring_can_come_first(library: Library) -> None:
     library.tell("words", "The parcel number is ZX-4471.", "Thanks.")
@@ -64,18 +57,6 @@ def test_what_only_words_bring_can_come_first(library: Library) -> None:
 def test_a_question_of_signs_neither_fails_nor_changes_its_meaning(library: Library, text: str) -> None:
     found = [hit.message_id for hit in library.find(text).hits if hit.by_words]
     assert found == (["boats-0"] if "paint" in text else [])
-
-
-def test_a_conversation_with_three_results_is_looked_in_alone(library: Library) -> None:
-    library.tell("mine", *[f"Paint the fence, part {n}." for n in range(3)])
-    found = library.find("paint", conversation_id="mine")
-    assert ({hit.conversation_id for hit in found.hits}, found.widened) == ({"mine"}, False)
-
-
-def test_an_app_with_nothing_said_finds_nothing_and_lacks_nothing(library: Library) -> None:
-    library.house.install("empty")
-    found = library.find("paint", "empty")
-    assert (found.hits, found.degraded) == ((), ())
 
 
 @pytest.mark.parametrize("error", [Transient("away"), Configuration("no such model")], ids=["away", "not installed"])
@@ -132,15 +113,6 @@ def test_no_more_questions_are_remembered_than_fit(library: Library, monkeypatch
     for text in ("puppy", "sail", "puppy", "hound", "puppy", "sail"):
         library.finder.find("notes", SearchRequest(text))
     assert [library.embedder.seen.count(text) for text in ("puppy", "sail", "hound")] == [1, 2, 1]
-
-
-@pytest.mark.both_databases
-def test_without_the_word_index_vectors_serve_and_that_is_said(library: Library) -> None:
-    library.house.embed()
-    with library.house.database.engine.begin() as connection:
-        connection.execute(sa.text("DROP TABLE message_words"))
-    found = library.find("puppy")
-    assert (found.hits[0].message_id, found.degraded) == ("pets-0", ("words",))
 
 
 def test_without_words_only_vectors_are_asked(library: Library) -> None:
@@ -260,29 +232,6 @@ def test_a_search_is_narrowed_to_a_time(library: Library) -> None:
     assert ids[0] == ["late-0"]
     assert "late-0" not in ids[1] and ids[1]
     assert library.ids("blue", filters=MessageFilters(since=late + timedelta(seconds=1))) == []
-
-
-@pytest.mark.both_databases
-def test_what_is_said_after_a_search_is_found_by_the_next(library: Library) -> None:
-    assert library.ids("umbrella")[:1] != ["new-0"]
-    library.tell("new", "I lost my umbrella.")
-    assert library.ids("umbrella")[0] == "new-0"
-
-
-@pytest.mark.both_databases
-def test_a_retrieval_is_recorded_without_a_word_of_it(library: Library) -> None:
-    findings = library.find("umbrella for the canary")
-    library.finder.record(findings)
-    figures, calls = library.recorder.take()
-    with library.house.database.write() as session:
-        insert_retrievals(session, figures)
-    with library.house.database.read() as session:
-        [kept] = session.scalars(sa.select(Retrieval)).all()
-        rows = retrievals_since(session, library.house.clock.now() - timedelta(hours=1), "notes")
-    assert "canary" not in repr(vars(kept))
-    assert (rows[0].mode, rows[0].results) == (SearchMode.CHUNKED, len(findings.hits))
-    assert {"total", "words", "embed", "dense", "rank"} == set(rows[0].durations)
-    assert calls["notes"].prompt_tokens == 10
 
 
 def test_the_built_in_embedder_is_booked_later_and_costs_no_row_a_search(library: Library) -> None:

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from shared.base.choices import RankingFormula
 from shared.base.errors import Invalid
 from shared.base.settings import Settings, Tuning
 from shared.search.models import EVERYWHERE
@@ -21,7 +20,6 @@ from shared.search.tuning import (
     change_tuning,
     in_force,
     overlay,
-    tuning_in_force,
     tuning_of,
 )
 from tests.support.house import House
@@ -38,30 +36,6 @@ def change(house: House, scope: str, **wanted: object) -> TuningChange:
 def tuning(house: House, app_id: str | None = APP) -> Tuning:
     with house.database.read() as session:
         return in_force(session, DEFAULTS, app_id)
-
-
-def test_the_nearest_value_is_in_force(house: House) -> None:
-    assert tuning(house) == tuning(house, None) == DEFAULTS
-    change(house, EVERYWHERE, token_budget=2000, hybrid=False)
-    change(house, APP, token_budget=300)
-    assert (tuning(house).token_budget, tuning(house).hybrid) == (300, False)
-    assert tuning(house, "email").token_budget == tuning(house, None).token_budget == 2000
-    with house.database.read() as session:
-        sources = tuning_in_force(session, DEFAULTS, APP).sources
-    assert (sources["token_budget"], sources["hybrid"], sources["alpha"]) == (TuningSource.APP, "everywhere", "setting")
-
-
-def test_null_takes_a_change_back_and_leaves_the_others(house: House) -> None:
-    change(house, APP, token_budget=300, hybrid=False)
-    done = change(house, APP, token_budget=None)
-    assert (done.in_force.tuning.token_budget, done.in_force.tuning.hybrid) == (900, False)
-    assert done.in_force.sources["token_budget"] is TuningSource.SETTING
-
-
-def test_a_change_says_what_it_clamped(house: House) -> None:
-    done = change(house, EVERYWHERE, token_budget=50, summary_frequency=100, metrics_days=9999)
-    assert set(done.clamped) == {"token_budget", "metrics_days"}
-    assert (done.in_force.tuning.token_budget, done.in_force.tuning.metrics_days) == (100, 365)
 
 
 def test_weights_are_judged_together_and_kept_together(house: House) -> None:
@@ -121,19 +95,6 @@ def test_a_row_that_is_no_json_at_all_counts_for_nothing(house: House) -> None:
     assert tuning(house) == DEFAULTS
     change(house, APP, token_budget=300)
     assert (tuning(house).token_budget, tuning(house).hybrid) == (300, True)
-
-
-def test_a_weight_that_is_given_has_effect_unless_the_formula_is_given_too(house: House) -> None:
-    done = change(house, APP, alpha=0.0, beta=0.0, gamma=1.0)
-    assert (done.in_force.tuning.formula, done.selects_weighted) == (RankingFormula.WEIGHTED, True)
-    assert not change(house, APP, alpha=0.2, gamma=0.8).selects_weighted, "it was selected before"
-    assert change(house, APP, formula="signals").in_force.tuning.formula is RankingFormula.SIGNALS
-    own = change(house, APP, alpha=0.1, beta=0.1, gamma=0.8, formula="signals")
-    assert (own.in_force.tuning.formula, own.selects_weighted) == (RankingFormula.SIGNALS, False)
-    change(house, APP, **dict.fromkeys(NAMES[:-1]))
-    assert tuning(house).formula is RankingFormula.SIGNALS
-    change(house, EVERYWHERE, formula="weighted")
-    assert not change(house, APP, alpha=0.5, beta=0.4).selects_weighted, "it is in force for all apps"
 
 
 PLAIN = TuningInForce(Tuning(), dict.fromkeys(NAMES, TuningSource.SETTING))

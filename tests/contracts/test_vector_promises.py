@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import select
@@ -13,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from shared.base.errors import Configuration, LeaseLost, Transient
 from shared.erasure.erasing import erase_app, erase_conversation
-from shared.jobs.control import abandon_all, replay
+from shared.jobs.control import abandon_all
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from shared.jobs.queries import get_job
@@ -22,11 +21,10 @@ from shared.search.index import FillProgress, VectorSetStatus, index_status
 from shared.search.models import MessageVector, SetState, Unembedded, conversation_of
 from shared.search.passages import passages_of
 from shared.search.search_queries import look_at
-from shared.search.vectors import VectorMatrices, arrange_sets, live_sets, unpack
+from shared.search.vectors import VectorMatrices, live_sets, unpack
 from tests.contracts.test_index_promises import CODE, fill, messages, tell
 from tests.support.embedding import ScriptedEmbedder, change_model
 from tests.support.house import House
-from worker.pipelines import embed_messages
 from worker.pipelines.embed_messages import EmbedMessages
 
 pytestmark = pytest.mark.both_databases
@@ -86,27 +84,6 @@ def test_what_is_said_comes_to_have_vectors_as_a_whole_and_in_passages(
     check_vectors(house, "ollama:first")
     assert house.counted("messages_embedded_total") == 2
     assert not house.ask_for_vectors(), "nothing is left to do"
-
-
-def test_many_messages_are_embedded_in_batches_the_newest_conversation_first(
-    house: House, embedder: ScriptedEmbedder
-) -> None:
-    tell(house, "notes", "c1", *[f"heron {n}" for n in range(20)])
-    tell(house, "notes", "c2", "a swan")
-    assert house.embed() == [JobState.DONE]
-    check_vectors(house, "ollama:first")
-    assert embedder.seen[0] == "a swan"
-
-
-def test_a_message_with_many_passages_does_not_make_a_round_long(house: House, embedder: ScriptedEmbedder) -> None:
-    house.embed_batch = 2
-    rounds: list[int] = []
-    embedder.while_embedding = lambda: rounds.append(len(embedder.seen))
-    tell(house, "notes", "c1", *[CODE] * 3)
-    parts = 1 + len(passages_of(CODE))
-    house.embed()
-    assert max(np.diff([0, *rounds])) <= max(parts, 2 * embed_messages.TEXTS_PER_MESSAGE)
-    check_vectors(house, "ollama:first")
 
 
 def test_one_job_an_app_is_asked_for_at_a_time(house: House, embedder: ScriptedEmbedder) -> None:
@@ -178,19 +155,6 @@ def test_while_the_embedder_is_away_messages_are_kept_and_catch_up_once_it_is_ba
     check_vectors(house, "ollama:first")
 
 
-def test_a_dead_job_can_be_replayed_although_it_is_of_no_conversation(house: House, embedder: ScriptedEmbedder) -> None:
-    tell(house, "notes", "c1", "a heron")
-    house.ask_for_vectors()
-    (job,) = house.jobs(kind="embed_messages")
-    with house.database.write() as session:
-        dead = get_job(session, job.job_id)
-        dead.state, dead.finished_at = JobState.DEAD, house.clock.now()
-        session.flush()
-        replay(session, job.job_id, 0, house.clock.now())
-    assert house.work_off() == [JobState.DONE]
-    check_vectors(house, "ollama:first")
-
-
 def test_apps_that_rest_do_not_keep_others_from_their_turn(
     house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,17 +175,6 @@ def test_apps_that_rest_do_not_keep_others_from_their_turn(
     assert not any(step.run() for _ in range(4)), "what failed for good is not tried again in haste"
     house.clock.advance(1)
     assert any(step.run() for _ in range(4))
-
-
-def test_embedding_is_metered_and_a_purge_of_memories_does_not_lose_it(
-    house: House, embedder: ScriptedEmbedder
-) -> None:
-    tell(house, "notes", "c1", "a heron")
-    house.ask_for_vectors()
-    house.purge()
-    assert house.embed() == [JobState.DONE]
-    check_vectors(house, "ollama:first")
-    assert (house.counted("energy_spent_units_total", kind="embed") or 0) > 0
 
 
 ERASURES: list[Callable[[Session, House], object]] = [
@@ -366,20 +319,6 @@ def test_going_back_to_the_former_model_keeps_it_serving_and_completes_it(
     house.embed()
     check_vectors(house, "ollama:first")
     assert list(sets(house)) == ["ollama:first"]
-
-
-def test_what_was_given_up_is_filled_again_when_it_comes_back(house: House, embedder: ScriptedEmbedder) -> None:
-    tell_of_twenty(house)
-    second = change_model(house, "ollama:second", embedder)
-    interrupted(house, second, after=8)
-    cancel_jobs(house)
-    with house.database.write() as session:
-        arrange_sets(session, "notes", "ollama:first", house.clock.now())
-    assert sets(house)["ollama:second"].state is SetState.RETIRED
-    second.seen.clear()
-    house.embed()
-    assert len(second.seen) == 12, "the vectors it had are taken over"
-    check_vectors(house, "ollama:second")
 
 
 def test_what_is_erased_during_a_fill_is_in_neither_set(house: House, embedder: ScriptedEmbedder) -> None:
