@@ -34,7 +34,6 @@ from shared.llm.chat import Question, Reply, call_of
 from shared.memories.models import Memory
 from shared.profiles import consent
 from shared.profiles.models import Content
-from shared.profiles.queries import audit_of
 from shared.search.search import MessageSearch
 from shared.search.view import Search, SearchRequest
 from shared.summaries.models import Summary
@@ -265,18 +264,6 @@ def test_the_loop_is_shown_the_facts_of_the_user_it_answers(house: House) -> Non
     assert "Builds a boat" in shown and "Lives in Oslo" in shown and "Grows beans" not in shown
 
 
-def test_the_loop_answers_without_the_facts_it_cannot_have(house: House) -> None:
-    learn(house, "Builds a boat")
-    thinking = Thinking(house)
-    thinking.said("c1", "hello")
-    with house.database.write() as session:
-        session.execute(sa.text("ALTER TABLE facts RENAME TO lost"))
-    thinking.will(respond("Hello!"))
-    thinking.think()
-    assert thinking.messages("c1")[-1] == ("assistant", "Hello!")
-    assert house.counted("context_parts_missing_total", part="facts") == 1
-
-
 def test_the_loop_is_shown_what_it_recalls_of_other_conversations_of_the_same_user(house: House) -> None:
     library = Library(house, boats=("boat", "yacht"))
     library.tell("old", "My yacht is called Petrel.", "A fine name.", user_id="ann")
@@ -333,17 +320,6 @@ def agree(library: Library, user_id: str, notes: str) -> None:
         consent.write(session, "notes", user_id, Content(freeform_notes=notes), "token:1", now)
 
 
-def test_what_came_of_the_only_message_found_is_recalled_with_it(library: Library) -> None:
-    others = [f"Question {n} of the form is answered." for n in range(4)]
-    said = ("The kettle leaks at its lid.", "Since when?", *others, "A new one is in the post.")
-    library.tell("shop", *said, user_id="eve")
-    library.tell("other", "Nothing to do with it.", "Indeed.", user_id="eve")
-    opening = recalled_in(library, pending_message="What about the kettle?", user_id="eve")
-    assert "> user: The kettle leaks at its lid." in opening.system_prompt
-    assert "A new one is in the post." in opening.system_prompt
-    assert "Nothing to do with it." not in opening.system_prompt
-
-
 def test_what_is_shown_anyway_is_not_recalled_as_well(library: Library) -> None:
     library.tell("now", "My boat is red.", "A red boat.", "What colour is my boat?")
     opening = recalled_in(library, conversation_id="now")
@@ -374,12 +350,6 @@ def test_a_summary_stays_with_its_conversation(library: Library) -> None:
     said = [Utterance("user", "Which paint?")]
     assert recalled_in(library, conversation_id="now", messages=said).summary_id is None
     assert "blue paint" not in recalled_in(library, conversation_id="now", messages=said).system_prompt
-
-
-def test_who_never_heard_of_profiles_leaves_no_line_in_the_audit(library: Library) -> None:
-    recalled_in(library, user_id="ben")
-    with library.house.database.read() as session:
-        assert audit_of(session, "notes", "ben", 10) == []
 
 
 @given(budget=st.integers(0, 400), window=st.none() | st.integers(100, 3000), reserve=st.integers(0, 500))

@@ -22,8 +22,7 @@ from shared.apps.models import Budgets
 from shared.contracts.jobs import WorkClass
 from shared.conversations.queries import oldest_unanswered
 from shared.energy import ledger
-from shared.facts.queries import count_by_category
-from shared.jobs import dispatch, queries
+from shared.jobs import queries
 from shared.jobs.models import Deferral, JobState
 from shared.sessions.registry.registration import Registrar
 from shared.sessions.store import Store
@@ -137,17 +136,6 @@ def test_no_step_that_tends_sessions_goes_through_all_of_them(busy: House, tmp_p
     assert Looks(busy).during(tick) == []
 
 
-def test_facts_are_counted_without_reading_their_texts_and_vectors(busy: House) -> None:
-    asked: list[str] = []
-    with busy.database.read() as session:
-        event.listen(session.connection(), "before_cursor_execute", lambda *call: asked.append(call[2]))
-        count_by_category(session)
-        [look] = asked
-        assert [step for step in _steps(session, look, ()) if "SCAN" in step] == [
-            "SCAN facts USING COVERING INDEX ix_facts_category_state_last_seen"
-        ]
-
-
 @pytest.mark.parametrize("units", [0.0, 95.0], ids=["with energy", "without energy"])
 def test_the_relay_goes_through_no_backlog(busy: House, units: float) -> None:
     spend(busy, units, "a")
@@ -184,13 +172,3 @@ def test_a_backlog_without_energy_is_looked_at_and_not_written_to(busy: House) -
     busy.converse("a", "c2", "text")
     relay.step.run()
     assert {job.deferral for job in busy.jobs()} == {Deferral.ENERGY}
-
-
-def test_what_was_sent_is_called_back_at_zero_though_every_hand_is_full(busy: House) -> None:
-    with busy.database.write() as session:
-        assert len(dispatch.take_due(session, busy.clock.now(), 2, 60)) == 2
-    spend(busy, 100, "a")
-    regulator = Regulator(busy.database, busy.clock, default_settings(energy_refill_per_second=0.0, in_flight_jobs=2))
-    regulator.settle()
-    Relay(busy, regulator).step.run()
-    assert {job.state for job in busy.jobs()} == {JobState.DEFERRED}

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from loop.regulator import Regulator
 from loop.steps.relay_jobs import kinds_in_need
-from loop.steps.upkeep import ProbeProvider, ReconcileTenantQueues, Upkeep
+from loop.steps.upkeep import ProbeProvider, Upkeep
 from shared.base.errors import ProviderAway
 from shared.contracts.jobs import JobKind
 from shared.energy import ledger
@@ -70,25 +70,6 @@ def outage(house: House) -> Outage:
     return Outage(house)
 
 
-def test_what_comes_meanwhile_waits_too_without_being_begun_and_all_go_on_in_order(
-    house: House, outage: Outage
-) -> None:
-    house.converse("notes", "c0", "text 0")
-    outage.is_there = False
-    outage.tick()
-    house.install("other")
-    for number in range(1, 5):
-        house.converse("notes" if number % 2 else "other", f"c{number}", f"text {number}")
-    outage.tick()
-    assert {(job.state, job.deferral) for job in house.jobs()} == {(JobState.DEFERRED, Deferral.PROVIDER)}
-    assert len(house.scripted.seen) == 0 and sum(job.fence for job in house.jobs()) == 3, "only the first was sent"
-    outage.is_there = True
-    outage.tick()
-    assert {job.state for job in house.jobs()} == {JobState.DONE}
-    mine = [seen.turns[0].content for seen in house.scripted.seen]
-    assert [text for text in mine if text in ("text 0", "text 1", "text 3")] == ["text 0", "text 1", "text 3"]
-
-
 def test_what_needs_no_model_goes_on_though_it_stands_behind_what_does(house: House, outage: Outage) -> None:
     house.settings = house.settings.model_copy(update={"facts": True})
     house.converse("notes", "c1", "I keep bees.")
@@ -116,13 +97,6 @@ def test_the_server_is_looked_for_only_while_something_waits_for_it(house: House
     outage.tick()
     outage.tick()
     assert outage.looks == 1, "one look for all of them"
-
-
-def test_tenant_queues_of_apps_that_only_wait_for_the_server_are_not_astray(house: House, outage: Outage) -> None:
-    house.converse("notes", "c1", "text")
-    outage.is_there = False
-    outage.tick()
-    assert ReconcileTenantQueues(house.database, house.clock).run() is False
 
 
 def test_no_memory_goes_because_the_server_went_between_draft_and_compaction(house: House, outage: Outage) -> None:

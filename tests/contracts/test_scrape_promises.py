@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Connection, Engine, event, update
 
 from loop.regulator import BackgroundReader
-from loop.totals import count_of_apps, count_totals
+from loop.totals import count_totals
 from ops.bench.population import fill
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import apps_to_review
@@ -154,35 +154,6 @@ def test_what_stands_now_is_of_this_moment_and_totals_tell_their_age(api: Api) -
     assert 0 < first < metric_of(api, "afterthought_totals_age_seconds")
 
 
-def test_totals_that_are_counted_quickly_are_of_this_moment(api: Api) -> None:
-    api.install()
-    assert metric_of(api, "afterthought_apps") == 1
-    api.install("email")
-    assert metric_of(api, "afterthought_apps") == 2
-
-
-def test_no_count_holds_a_transaction_open_for_another(api: Api) -> None:
-    begun = 0
-
-    def note(_: Connection) -> None:
-        nonlocal begun
-        begun += 1
-
-    event.listen(api.loop.database.engine, "begin", note)
-    with selecting() as said:
-        count_totals(api.loop.database)
-        count_of_apps(api.loop.database, api.clock.now(), 20)
-    event.remove(api.loop.database.engine, "begin", note)
-    assert begun == len(said)
-
-
-def test_the_energy_tells_the_share_of_memory_work_in_what_was_spent(api: Api) -> None:
-    api.install()
-    assert api.ask("GET", "/energy")["memoryShare"] is None
-    api.spend("chat", 5)
-    assert api.ask("GET", "/energy")["memoryShare"] == 1.0
-
-
 class Slow:
     """A reading that takes some seconds of a clock that it moves itself, and returns how often it was read."""
 
@@ -205,13 +176,6 @@ class Slow:
         self.reader.wait(60)
         found = self.reader._last
         return None if found is None else found.value
-
-
-@pytest.fixture
-def quick() -> Slow:
-    slow = Slow(0.01)
-    slow.reader.patience_seconds = 60.0
-    return slow
 
 
 @pytest.mark.parametrize(("seconds", "pause"), [(0.5, 60), (2, 100), (10, 500)])

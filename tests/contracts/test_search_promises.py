@@ -10,7 +10,6 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
-import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
@@ -19,8 +18,6 @@ from shared.base.errors import Configuration, Conflict, NotFound, Transient
 from shared.base.settings import Tuning
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.conversations.queries import get_conversation
-from shared.db.queries import count
-from shared.energy.models import Spending
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
 from shared.search.index_queries import vectors_by_key
@@ -105,14 +102,6 @@ def test_the_same_question_asked_by_many_at_once_is_embedded_once(library: Libra
     with ThreadPoolExecutor(8) as threads:
         assert len(set(threads.map(ask, range(8)))) == 1
     assert library.embedder.seen.count("puppy") == 1
-
-
-def test_no_more_questions_are_remembered_than_fit(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.search.query.MOST_QUERIES", 2)
-    library.house.embed()
-    for text in ("puppy", "sail", "puppy", "hound", "puppy", "sail"):
-        library.finder.find("notes", SearchRequest(text))
-    assert [library.embedder.seen.count(text) for text in ("puppy", "sail", "hound")] == [1, 2, 1]
 
 
 def test_without_words_only_vectors_are_asked(library: Library) -> None:
@@ -232,17 +221,6 @@ def test_a_search_is_narrowed_to_a_time(library: Library) -> None:
     assert ids[0] == ["late-0"]
     assert "late-0" not in ids[1] and ids[1]
     assert library.ids("blue", filters=MessageFilters(since=late + timedelta(seconds=1))) == []
-
-
-def test_the_built_in_embedder_is_booked_later_and_costs_no_row_a_search(library: Library) -> None:
-    library.house.embed()
-    with library.house.database.read() as session:
-        before = count(session, sa.select(sa.func.count()).select_from(Spending))
-    for text in ("paint", "yacht", "colour"):
-        library.finder.find("notes", SearchRequest(text))
-    with library.house.database.read() as session:
-        assert count(session, sa.select(sa.func.count()).select_from(Spending)) == before
-    assert library.recorder.take()[1]["notes"].prompt_tokens == 30
 
 
 @pytest.mark.both_databases

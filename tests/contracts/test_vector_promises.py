@@ -338,15 +338,6 @@ def test_what_is_erased_during_a_fill_is_in_neither_set(house: House, embedder: 
     check_vectors(house, "ollama:second")
 
 
-def test_an_app_without_messages_changes_its_model_at_once(house: House, embedder: ScriptedEmbedder) -> None:
-    tell(house, "notes", "c1", "a heron")
-    house.embed()
-    house.erase()
-    change_model(house, "ollama:second")
-    house.embed()
-    assert [(one.model, one.state) for one in sets(house).values()] == [("ollama:second", SetState.SERVING)]
-
-
 def test_a_model_whose_vectors_change_their_length_is_refused_by_name(house: House, embedder: ScriptedEmbedder) -> None:
     tell(house, "notes", "c1", "a heron")
     house.embed()

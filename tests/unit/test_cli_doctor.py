@@ -237,24 +237,6 @@ def test_a_redis_that_does_not_answer_is_named_without_its_password(tmp_path: Pa
     assert "s3cret" not in str(found)
 
 
-def test_ollama_is_asked_only_when_a_model_is_set(tmp_path: Path) -> None:
-    host = f"http://127.0.0.1:{free_port()}"
-    assert check_models(settings(tmp_path, ollama_host=host))[0].health is Health.OK
-    (found,) = check_models(settings(tmp_path, ollama_host=host, model="ollama:llama3.2:3b"))
-    assert (found.health, "ollama serve" in (found.mend or "")) == (Health.FAIL, True)
-
-
-@pytest.mark.parametrize(
-    ("embedding", "health", "word"),
-    [("ngrams", Health.OK, "letters"), ("ollama:nomic-embed-text", Health.WARN, "nomic-embed-text cannot be asked")],
-    ids=["letters-by-choice", "ollama-away"],
-)
-def test_what_facts_are_compared_by_is_told(embedding: str, health: Health, word: str, tmp_path: Path) -> None:
-    host = f"http://127.0.0.1:{free_port()}"
-    (found,) = check_embedding(settings(tmp_path, ollama_host=host, embedding=embedding))
-    assert (found.health, word in found.found) == (health, True)
-
-
 SHOWN = {
     "details": {"parameter_size": "1.5B"},
     "model_info": {"qwen2.context_length": 32_768},
@@ -385,17 +367,6 @@ def test_the_doctor_fails_when_nothing_runs_and_says_how_to_start_it(capsys: pyt
     ran = run(capsys, "doctor", status=1)
     assert "./ops/up" in ran.out
     assert "1 to mend" in ran.out
-
-
-def test_the_doctor_says_what_the_refill_carries(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND", "0.01")
-    findings = run(capsys, "doctor", "--json", status=1).json["findings"]
-    [energy] = [one["found"] for one in findings if one["what"] == "energy"]
-    assert energy.startswith(
-        "as this shell is set: refills 0.6/min carry about 87 conversations an hour with the built-in agent"
-    )
 
 
 def test_the_doctor_names_every_wrong_setting(

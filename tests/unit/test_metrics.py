@@ -87,14 +87,6 @@ def test_labels_are_closed_sets_so_the_number_of_series_is_bounded(fresh: tuple[
     assert 200 < series < 3000
 
 
-def test_names_follow_the_convention(fresh: tuple[CollectorRegistry, Metrics]) -> None:
-    for family in fresh[0].collect():
-        assert family.name.startswith("afterthought_")
-        assert family.documentation.endswith(".")
-        if family.type == "histogram":
-            assert family.name.endswith(("_seconds", "_ratio"))
-
-
 def test_label_sets_are_those_of_the_domain() -> None:
     assert set(FINAL_STATES) == {state.value for state in FINISHED}
     steps = (
