@@ -309,19 +309,6 @@ def test_what_became_of_statements_is_counted(house: House) -> None:
     assert house.counted("fact_conflicts_total") == 0
 
 
-def test_an_old_chat_that_is_brought_in_is_heard_on_that_day(house: House) -> None:
-    open_conversation(house)
-    long_ago = house.clock.now() - timedelta(days=1000)
-    with house.database.write() as session:
-        conversation = lock_conversation(session, APP, "c1")
-        said = [NewMessage(Role.USER, "Lives in Lyon", created_at=long_ago), NewMessage(Role.ASSISTANT, "Nice.")]
-        append_messages(session, conversation, said, house.clock.now(), fact_settings=house.settings)
-    finish(house)
-    house.work_off()
-    [fact] = house.facts()
-    assert fact.last_seen > house.clock.now() - timedelta(days=1)
-
-
 def test_the_lag_is_measured_from_the_message(house: House) -> None:
     open_conversation(house)
     speak(house, *FIVE)

@@ -143,13 +143,6 @@ def test_where_nobody_is_named_words_are_looked_up_while_the_question_is_embedde
     assert library.finder.find("notes", SearchRequest("What about the Yacht?")).degraded == ()
 
 
-def test_without_chunking_a_long_message_is_found_whole(library: Library) -> None:
-    library.tell("code", "Please write it.", CODE)
-    library.finder = library.make_finder(Tuning(chunking=False))
-    best = library.find("total_price").hits[0]
-    assert (best.kind, best.content) == (HitKind.MESSAGE, CODE)
-
-
 def test_a_message_longer_than_what_is_read_to_rank_it_is_handed_out_whole(library: Library) -> None:
     said = "The parcel number is ZX-4471. " + "Nothing else of note happened on that day. " * 300
     library.tell("long", said)

@@ -86,33 +86,12 @@ def test_what_is_said_comes_to_have_vectors_as_a_whole_and_in_passages(
     assert not house.ask_for_vectors(), "nothing is left to do"
 
 
-def test_one_job_an_app_is_asked_for_at_a_time(house: House, embedder: ScriptedEmbedder) -> None:
-    house.install("other")
-    tell(house, "notes", "c1", "a heron")
-    tell(house, "other", "c1", "a swan")
-    assert house.ask_for_vectors()
-    assert not house.ask_for_vectors()
-    assert sorted(str(job.app_id) for job in house.jobs(kind="embed_messages")) == ["notes", "other"]
-    assert house.work_off() == [JobState.DONE] * 2
-    tell(house, "notes", "c1", "another")
-    assert house.ask_for_vectors(), "a job that is over does not stand in the way of the next"
-
-
 def hurry(house: House, embedder: ScriptedEmbedder) -> None:
     """Carry out what is due with a clock on which each look takes fifteen seconds."""
     ticks = itertools.count(0, 15)
     parts = (house.database, house.clock, embedder, house.accountant, house.metrics, 8)
     hasty = EmbedMessages(*parts, elapsed=lambda: float(next(ticks)))
     assert [hasty(claim) for claim in house.claims()] == [JobState.DONE]
-
-
-def test_a_job_that_has_taken_long_gives_way_and_another_goes_on(house: House, embedder: ScriptedEmbedder) -> None:
-    tell(house, "notes", "c1", *[f"heron {n}" for n in range(20)])
-    house.ask_for_vectors()
-    hurry(house, embedder)
-    assert 0 < len(embedder.seen) < 20
-    house.embed()
-    check_vectors(house, "ollama:first")
 
 
 @pytest.mark.parametrize("way", ["said", "filled in"])
