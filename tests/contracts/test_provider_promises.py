@@ -211,7 +211,7 @@ def test_a_model_that_the_server_does_not_have_is_waited_for_until_a_person_mend
         # Tried once more where the server's list is not sure to be whole, and not again for a while.
         outage.tick()
     asked = len(server.chats)
-    for _ in range(3 * house.settings.job_max_attempts):
+    for _ in range(house.settings.job_max_attempts + 1):
         house.clock.advance(3600)
         outage.tick()
     assert len(server.chats) == asked

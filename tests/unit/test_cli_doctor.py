@@ -121,12 +121,12 @@ def test_how_many_conversations_the_refill_carries_is_estimated_before_any_was_p
 
 
 def test_how_many_conversations_the_refill_carries_is_measured_where_enough_were_paid_for(tmp_path: Path) -> None:
-    found = check_energy(_pay(tmp_path / "home", 40, 20), NOW)
+    found = check_energy(_pay(tmp_path / "home", 12, 20), NOW)
     assert found.health is Health.OK
-    assert "carry about 180 conversations an hour" in found.found and "measured over the last 40" in found.found
+    assert "carry about 180 conversations an hour" in found.found and "measured over the last 12" in found.found
     few = check_energy(_pay(tmp_path / "few", 9, 20), NOW)
     assert "estimated" in few.found
-    others = check_energy(_pay(tmp_path / "others", 40, 20, model="extractive"), NOW)
+    others = check_energy(_pay(tmp_path / "others", 12, 20, model="extractive"), NOW)
     assert "estimated" in others.found, "what another agent cost says nothing"
 
 
