@@ -48,17 +48,6 @@ def drawn(house: House) -> int:
         return ledger.drawn(session)
 
 
-def test_an_hour_forward_fills_to_full_and_no_further(house: House) -> None:
-    spend(house, 90)
-    regulator(house).settle()
-    assert level(house) == 10
-    house.clock.advance(HOUR)
-    assert level(house) == 100
-    spend(house, 30)
-    regulator(house).settle()
-    assert level(house) == 70 and drawn(house) == to_micro(120)
-
-
 def test_an_hour_back_loses_nothing_and_refills_from_the_next_settlement(house: House) -> None:
     spend(house, 90)
     regulator(house).settle()

@@ -34,6 +34,7 @@ from shared.llm.chat import Question, Reply, call_of
 from shared.memories.models import Memory
 from shared.profiles import consent
 from shared.profiles.models import Content
+from shared.profiles.queries import audit_of
 from shared.search.search import MessageSearch
 from shared.search.view import Search, SearchRequest
 from shared.summaries.models import Summary
@@ -352,6 +353,12 @@ def test_a_summary_stays_with_its_conversation(library: Library) -> None:
     assert "blue paint" not in recalled_in(library, conversation_id="now", messages=said).system_prompt
 
 
+def test_who_never_heard_of_profiles_leaves_no_line_in_the_audit(library: Library) -> None:
+    recalled_in(library, user_id="ben")
+    with library.house.database.read() as session:
+        assert audit_of(session, "notes", "ben", 10) == []
+
+
 @given(budget=st.integers(0, 400), window=st.none() | st.integers(100, 3000), reserve=st.integers(0, 500))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_context_never_passes_its_budget_or_its_window_by_a_token(
@@ -363,6 +370,17 @@ def test_a_context_never_passes_its_budget_or_its_window_by_a_token(
     assert opening.memory_tokens == ceil(len(opening.system_prompt) / 4)
     if window is not None:
         assert opening.total_tokens <= max(window - reserve, min(ceil(len("the yacht") / 4), window))
+
+
+def test_the_budget_of_earlier_messages_is_the_tuned_one(library: Library) -> None:
+    with library.house.database.write() as session:
+        session.execute(
+            sa.text("INSERT INTO tuning_overrides VALUES ('notes', '{\"token_budget\": 100}', 'admin', :at)"),
+            {"at": library.house.clock.now().replace(tzinfo=None)},
+        )
+    opening = recalled_in(library, pending_message="the yacht")
+    assert 0 < opening.memory_tokens <= 100
+    assert "old-2" not in opening.retrieved_ids
 
 
 class _Away(MessageSearch):
@@ -377,6 +395,17 @@ def test_a_search_that_fails_costs_the_retrieved_messages_alone(library: Library
     opening = recalled_in(library, finder, pending_message="the yacht", user_id="ann")
     assert opening.missing == ("retrieved",)
     assert opening.profile
+
+
+def test_figures_say_whether_a_profile_and_a_summary_were_handed_out_beside_what_was_found(library: Library) -> None:
+    agree(library, "ann", "Sails on Sundays.")
+    recalled_in(library, pending_message="the yacht", user_id="ann")
+    recalled_in(library, pending_message="the yacht", user_id="ben")
+    summarise(library, "old", "- The yacht is Petrel", 1)
+    said = [Utterance("user", "the yacht")]
+    recalled_in(library, messages=said, conversation_id="old")
+    noted = [(one.sources["profile"], one.sources["summaries"]) for one in library.recorder.take()[0]]
+    assert noted == [(1, 0), (0, 0), (0, 1)]
 
 
 def test_of_a_very_long_text_the_beginning_and_the_end_are_looked_for(library: Library) -> None:

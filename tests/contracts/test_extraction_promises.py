@@ -19,6 +19,7 @@ from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.erasure.erasing import clear_facts, settle_clear
 from shared.facts.editing import undo_clear
+from shared.facts.models import FactMention
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from tests.support.embedding import Away
@@ -211,6 +212,15 @@ def test_the_end_of_a_conversation_asks_for_what_is_left(house: House) -> None:
     assert {fact.statement for fact in later.known} == {"Lives in Lyon", "Plays the oboe", "Builds kites"}
 
 
+def test_each_fact_knows_its_messages_and_its_conversation(house: House) -> None:
+    house.converse(APP, "c1", "Lives in Lyon", "Nice.")
+    house.work_off()
+    [fact] = house.facts()
+    with house.database.read() as session:
+        [source] = session.query(FactMention).filter_by(fact_id=fact.fact_id).all()
+    assert (source.conversation_id, source.message_ids) == ("c1", ["c1-m0"])
+
+
 def test_what_the_agent_could_not_read_at_once_is_read_next_and_counts_as_seen_only_then(house: House) -> None:
     house.fact_agent.reads = 2
     open_conversation(house)
@@ -307,6 +317,19 @@ def test_what_became_of_statements_is_counted(house: House) -> None:
     assert house.counted("facts_removed_total", reason="evicted") == 5
     assert house.counted("fact_merges_total", by="text") == 1
     assert house.counted("fact_conflicts_total") == 0
+
+
+def test_an_old_chat_that_is_brought_in_is_heard_on_that_day(house: House) -> None:
+    open_conversation(house)
+    long_ago = house.clock.now() - timedelta(days=1000)
+    with house.database.write() as session:
+        conversation = lock_conversation(session, APP, "c1")
+        said = [NewMessage(Role.USER, "Lives in Lyon", created_at=long_ago), NewMessage(Role.ASSISTANT, "Nice.")]
+        append_messages(session, conversation, said, house.clock.now(), fact_settings=house.settings)
+    finish(house)
+    house.work_off()
+    [fact] = house.facts()
+    assert fact.last_seen > house.clock.now() - timedelta(days=1)
 
 
 def test_the_lag_is_measured_from_the_message(house: House) -> None:

@@ -273,6 +273,16 @@ def test_a_budget_that_is_changed_while_a_call_is_refused_holds_nothing_back(hou
     assert house.contents() == ["fact"]
 
 
+def test_before_anything_has_cost_energy_a_job_is_taken_to_cost_what_is_usual(house: House) -> None:
+    for i in range(20):
+        house.install(f"app{i}")
+        house.converse(f"app{i}", "c", "text")
+    settings = default_settings(energy_refill_per_second=0.0)
+    with house.database.read() as session:
+        allowed = Regulator(house.database, house.clock, settings, first_guess=to_micro(12)).allowance(session)
+        assert allowed.jobs == 7  # 80 units above the gate, 12 for each; the last may reach below it.
+
+
 def test_a_job_that_no_budget_will_ever_cover_is_not_expected(house: House) -> None:
     house.install("rich")
     house.converse("rich", "c", "text")

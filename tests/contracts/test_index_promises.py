@@ -19,7 +19,7 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, ap
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_app, erase_conversation
-from shared.jobs.models import Job
+from shared.jobs.models import Job, JobState
 from shared.search import postgres_words, word_index
 from shared.search.index import (
     BackfillStep,
@@ -286,12 +286,36 @@ def test_without_a_word_index_erasing_still_erases(house: House) -> None:
     house.database.scrub()
 
 
+def test_a_back_fill_without_a_word_index_counts_what_it_could_not_add(house: House) -> None:
+    tell(house, "notes", "c1", "a heron", "a swan")
+    lose_words(house)
+    fill(house)
+    assert house.work_off() == [JobState.DONE]
+    assert house.counted("index_failures_total") == 2
+
+
 def as_before_indexes(house: House, app_id: str = "notes") -> None:
     """Leave messages as a release without indexes wrote them."""
     with house.database.write() as session:
         word_index.recreate(session)
         for table in (Passage, Unembedded, AppIndex):
             session.execute(sa.delete(table))
+
+
+def test_a_back_fill_brings_in_what_was_said_before_and_again_adds_nothing(house: House) -> None:
+    tell(house, "notes", "c1", "a heron", CODE)
+    as_before_indexes(house)
+    fill(house)
+    assert house.work_off() == [JobState.DONE]
+    check_whole(house, "notes")
+    house.embed()
+    before, counted = status(house), house.counted("messages_filled_in_total", index="words")
+    assert (before.words, before.fill, counted) == (2, None, 2)
+    fill(house)
+    assert house.work_off() == [JobState.DONE]
+    again = status(house)
+    assert (again.words, again.sets, again.unembedded) == (before.words, before.sets, 0)
+    assert house.counted("messages_filled_in_total", index="words") == 2
 
 
 def step(house: House, limit: int) -> BackfillStep | None:
@@ -314,6 +338,18 @@ def test_an_interrupted_back_fill_goes_on_where_it_was_and_shows_how_far_it_has_
     assert status(house).fill == FillProgress(3, 7), "what was not committed does not count"
     assert step(house, 3) == BackfillStep(3, 3, 0, False)
     assert step(house, 3) == BackfillStep(1, 1, 0, True)
+    check_whole(house, "notes")
+
+
+def test_asking_for_a_back_fill_while_one_is_under_way_takes_in_what_was_said_since(house: House) -> None:
+    tell(house, "notes", "c1", *[f"heron {n}" for n in range(4)])
+    as_before_indexes(house)
+    first = fill(house)
+    step(house, 3)
+    tell(house, "notes", "c1", "heron 5")
+    assert fill(house).job_id == first.job_id
+    assert status(house).fill == FillProgress(3, 5)
+    assert house.work_off() == [JobState.DONE]
     check_whole(house, "notes")
 
 

@@ -13,9 +13,9 @@ from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import erase_app, erase_conversation
 from shared.search import vectors
 from shared.search.index_queries import StoredVector
-from shared.search.models import MessageVector, VectorSet, doc_ids_of
+from shared.search.models import MessageVector, SetState, VectorSet, doc_ids_of
 from shared.search.search_queries import look_at
-from shared.search.vectors import VectorMatrices, VectorMatrix, exact, unpack
+from shared.search.vectors import VectorMatrices, VectorMatrix, clear_retired, exact, unpack
 from shared.search.view import SearchRequest
 from tests.contracts.test_index_promises import CODE, tell
 from tests.support.embedding import ScriptedEmbedder, change_model
@@ -176,4 +176,18 @@ def test_the_search_after_an_erasure_reads_no_vector_anew_and_holds_none_that_is
     read = VectorReads(monkeypatch)
     check_matrix(house, look(house, mine))
     assert (read.in_blocks, read.whole) == (0, 48)
+    check_matrix(house, look(house, VectorMatrices(10**7)))
+
+
+def test_a_set_that_is_taken_back_while_it_is_removed_has_no_signs_of_what_is_gone(
+    house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "PER_BLOCK", 10)
+    tell_many(house)
+    with house.database.write() as session:
+        one = session.scalars(select(VectorSet)).one()
+        one.state = SetState.RETIRED
+        session.flush()
+        clear_retired(session, "notes", limit=7)
+        one.state = SetState.SERVING
     check_matrix(house, look(house, VectorMatrices(10**7)))

@@ -95,6 +95,12 @@ def test_uses_by_one_caller_within_an_hour_are_one_line(house: House) -> None:
     assert used == [("used", "token:1", 3), ("used", "token:2", 1), ("used", "token:1", 1)]
 
 
+def test_nothing_is_noted_where_there_is_consent_and_no_profile(house: House) -> None:
+    agree(house)
+    assert ask(house) == gate.GateDecision(True, None)
+    assert [line[0] for line in audit(house)] == ["granted"]
+
+
 def test_a_profile_is_never_left_behind_by_a_consent_that_is_withdrawn_meanwhile(house: House) -> None:
     for _ in range(8):
         agree(house)

@@ -56,6 +56,12 @@ def test_a_question_of_signs_neither_fails_nor_changes_its_meaning(library: Libr
     assert found == (["boats-0"] if "paint" in text else [])
 
 
+def test_a_conversation_with_three_results_is_looked_in_alone(library: Library) -> None:
+    library.tell("mine", *[f"Paint the fence, part {n}." for n in range(3)])
+    found = library.find("paint", conversation_id="mine")
+    assert ({hit.conversation_id for hit in found.hits}, found.widened) == ({"mine"}, False)
+
+
 @pytest.mark.parametrize("error", [Transient("away"), Configuration("no such model")], ids=["away", "not installed"])
 def test_while_the_embedder_is_away_words_serve_and_that_is_said(library: Library, error: Exception) -> None:
     library.house.embed()
@@ -102,6 +108,14 @@ def test_the_same_question_asked_by_many_at_once_is_embedded_once(library: Libra
     with ThreadPoolExecutor(8) as threads:
         assert len(set(threads.map(ask, range(8)))) == 1
     assert library.embedder.seen.count("puppy") == 1
+
+
+def test_no_more_questions_are_remembered_than_fit(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.search.query.MOST_QUERIES", 2)
+    library.house.embed()
+    for text in ("puppy", "sail", "puppy", "hound", "puppy", "sail"):
+        library.finder.find("notes", SearchRequest(text))
+    assert [library.embedder.seen.count(text) for text in ("puppy", "sail", "hound")] == [1, 2, 1]
 
 
 def test_without_words_only_vectors_are_asked(library: Library) -> None:

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
+from shared.base.choices import RankingFormula
 from shared.base.errors import Invalid
 from shared.base.settings import Settings, Tuning
 from shared.search.models import EVERYWHERE
@@ -95,6 +96,19 @@ def test_a_row_that_is_no_json_at_all_counts_for_nothing(house: House) -> None:
     assert tuning(house) == DEFAULTS
     change(house, APP, token_budget=300)
     assert (tuning(house).token_budget, tuning(house).hybrid) == (300, True)
+
+
+def test_a_weight_that_is_given_has_effect_unless_the_formula_is_given_too(house: House) -> None:
+    done = change(house, APP, alpha=0.0, beta=0.0, gamma=1.0)
+    assert (done.in_force.tuning.formula, done.selects_weighted) == (RankingFormula.WEIGHTED, True)
+    assert not change(house, APP, alpha=0.2, gamma=0.8).selects_weighted, "it was selected before"
+    assert change(house, APP, formula="signals").in_force.tuning.formula is RankingFormula.SIGNALS
+    own = change(house, APP, alpha=0.1, beta=0.1, gamma=0.8, formula="signals")
+    assert (own.in_force.tuning.formula, own.selects_weighted) == (RankingFormula.SIGNALS, False)
+    change(house, APP, **dict.fromkeys(NAMES[:-1]))
+    assert tuning(house).formula is RankingFormula.SIGNALS
+    change(house, EVERYWHERE, formula="weighted")
+    assert not change(house, APP, alpha=0.5, beta=0.4).selects_weighted, "it is in force for all apps"
 
 
 PLAIN = TuningInForce(Tuning(), dict.fromkeys(NAMES, TuningSource.SETTING))

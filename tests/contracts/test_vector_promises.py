@@ -86,6 +86,16 @@ def test_what_is_said_comes_to_have_vectors_as_a_whole_and_in_passages(
     assert not house.ask_for_vectors(), "nothing is left to do"
 
 
+def test_many_messages_are_embedded_in_batches_the_newest_conversation_first(
+    house: House, embedder: ScriptedEmbedder
+) -> None:
+    tell(house, "notes", "c1", *[f"heron {n}" for n in range(20)])
+    tell(house, "notes", "c2", "a swan")
+    assert house.embed() == [JobState.DONE]
+    check_vectors(house, "ollama:first")
+    assert embedder.seen[0] == "a swan"
+
+
 def hurry(house: House, embedder: ScriptedEmbedder) -> None:
     """Carry out what is due with a clock on which each look takes fifteen seconds."""
     ticks = itertools.count(0, 15)

@@ -369,6 +369,17 @@ def test_the_doctor_fails_when_nothing_runs_and_says_how_to_start_it(capsys: pyt
     assert "1 to mend" in ran.out
 
 
+def test_the_doctor_says_what_the_refill_carries(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND", "0.01")
+    findings = run(capsys, "doctor", "--json", status=1).json["findings"]
+    [energy] = [one["found"] for one in findings if one["what"] == "energy"]
+    assert energy.startswith(
+        "as this shell is set: refills 0.6/min carry about 87 conversations an hour with the built-in agent"
+    )
+
+
 def test_the_doctor_names_every_wrong_setting(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

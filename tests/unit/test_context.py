@@ -25,7 +25,15 @@ from shared.context.select import (
     order_for,
     reduced,
 )
-from shared.context.window import ContextDraft, CountedMessage, Utterance, compact, counted, staying, truncate
+from shared.context.window import (
+    ContextDraft,
+    CountedMessage,
+    Utterance,
+    compact,
+    counted,
+    staying,
+    truncate,
+)
 from shared.conversations.chat_message import (
     ITEM_CHARS,
     calls_of,
@@ -543,6 +551,20 @@ def test_a_cut_message_is_cut_at_the_rate_its_provider_counted() -> None:
     result = composed([long], 500)
     assert result.tokens == 500 and len(result.messages[0].message.content) == 250
     assert result.messages[0].source is TokenSource.CALIBRATED
+
+
+def test_the_least_certain_figure_is_the_one_that_is_named() -> None:
+    counting = TokenCounting(Rate(100, 40))
+    provided = counted(Utterance("user", "hello", tokens=3), counting)
+    bare, remembering = RecallMaterial("Notes"), RecallMaterial("Notes", (RecalledMemory(1, "Likes tea", NOON),))
+    limits = ContextLimits(1000)
+
+    def source(material: RecallMaterial, counting: TokenCounting) -> TokenSource:
+        return compact([provided], HeadSelector(material, counting), limits).token_source(counting)
+
+    assert source(bare, counting) is TokenSource.PROVIDER
+    assert source(remembering, counting) is TokenSource.CALIBRATED
+    assert source(remembering, TokenCounting()) is TokenSource.ESTIMATED
 
 
 def sent_as(payload: dict[str, Any]) -> Utterance:

@@ -159,6 +159,14 @@ def test_a_cut_prompt_is_not_repaired() -> None:
     assert [call.outcome for call in calls] == [CallOutcome.PROMPT_CUT]
 
 
+def test_a_prompt_that_may_not_fit_is_not_sent() -> None:
+    calls = Calls()
+    chat = ScriptedChat([{"value": 1}], context_tokens=80)
+    with pytest.raises(Configuration, match="AFTERTHOUGHT_MODEL_CONTEXT_TOKENS"):
+        ask(chat, calls)
+    assert not calls and not chat.questions
+
+
 def test_a_long_unusable_answer_does_not_fill_the_window() -> None:
     chat = ScriptedChat(["word " * 2000, {"value": 4}])
     ask(chat, Calls())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import socket
@@ -11,12 +12,20 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
-from loop.supervisor import Child, ChildProcess, Console, Readiness, RotatingLog, Supervisor
-from loop.up import run_up, welcome
+from loop.supervisor import (
+    Child,
+    ChildProcess,
+    Console,
+    Readiness,
+    RotatingLog,
+    Supervisor,
+)
+from loop.up import ask_readiness, run_up, welcome
 from shared.base.credentials import make_private_directory, read_or_make_secret
 from shared.base.errors import Configuration, Transient
 from shared.base.settings import read_settings
@@ -291,6 +300,46 @@ def test_a_bad_token_file_is_refused_with_what_to_do(mode: int, content: str, tm
 
 
 _MODEL = {"ok": False, "needed": False, "detail": "It has no model tiny. Run: ollama pull tiny"}
+
+
+_FINE = {"ok": True, "needed": True, "detail": "It answers."}
+
+
+@contextmanager
+def _loop(status: int, body: bytes) -> Iterator[int]:
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        (200, {"dependencies": {"redis": _FINE}}, Readiness(True, {})),
+        (200, {"dependencies": {"redis": _FINE, "ollama": _MODEL}}, Readiness(True, {"ollama": str(_MODEL["detail"])})),
+        (503, {"dependencies": {"ollama": _MODEL}}, Readiness(False, {"ollama": str(_MODEL["detail"])})),
+        (404, ["a stranger"], Readiness(False, {})),
+        (200, None, Readiness(True, {})),
+    ],
+    ids=["well", "without-its-model", "not-ready", "not-ours", "nothing-said"],
+)
+def test_a_loop_says_whether_it_can_serve_and_what_it_lacks(status: int, body: object, expected: Readiness) -> None:
+    with _loop(status, json.dumps(body).encode()) as port:
+        assert ask_readiness("127.0.0.1", port) == expected
 
 
 def test_the_welcome_says_when_the_model_cannot_be_asked_and_what_to_do(tmp_path: Path) -> None:

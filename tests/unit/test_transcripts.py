@@ -187,13 +187,6 @@ def test_a_last_line_that_is_still_being_written_waits(tmp_path: Path, content: 
     assert complete_bytes(path) == taken
 
 
-def test_only_so_many_bytes_are_read(tmp_path: Path) -> None:
-    path = write(tmp_path / "s.jsonl", user("a", "1"), user("b", "2"))
-    first = len(lines(user("a", "1")))
-    assert [turn.text for turn in read_blocks(path, first)] == ["a"]
-    assert [found.offset for found in read_records(path)] == [0, first]
-
-
 def test_usage_counts_once_per_message_and_falls_back_to_request_and_record(tmp_path: Path) -> None:
     def said(message_id: str | None, request: str | None, uuid: str, tokens: object) -> dict[str, Any]:
         message = {"id": message_id, "content": [], "usage": {"output_tokens": tokens}}
