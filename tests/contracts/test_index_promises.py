@@ -20,7 +20,7 @@ from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_app, erase_conversation
 from shared.jobs.models import Job, JobState
-from shared.search import postgres_words, word_index
+from shared.search import postgres_words, search_queries, word_index
 from shared.search.index import (
     BackfillStep,
     FillProgress,
@@ -363,3 +363,34 @@ def test_what_is_erased_during_a_back_fill_is_not_brought_back(house: House) -> 
     assert (receipt.erased["words"], receipt.left["words"]) == (2, 0)
     house.work_off()
     check_whole(house, "notes")
+
+
+def test_a_job_for_a_back_fill_that_is_over_says_that_there_was_nothing_to_do(house: House) -> None:
+    tell(house, "notes", "c1", "heron")
+    fill(house)
+    step(house, 10)
+    assert house.work_off() == [JobState.NOTHING]
+
+
+def test_messages_that_were_counted_are_not_counted_again_until_it_is_time(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, now = search_queries.MessageCounts(), [1_000.0]
+    monkeypatch.setattr("shared.search.search_queries.monotonic", lambda: now[0])
+    looked: list[int] = []
+
+    def shown() -> int:
+        known = counts.of("notes")
+        with house.database.read() as session:
+            found = search_queries.look_at(session, "notes", known.newest)
+        looked.append(found.more)
+        return counts.note("notes", known, found)
+
+    tell(house, "notes", "c1", *["a heron"] * 5)
+    assert [shown(), shown()] == [5, 5]
+    tell(house, "notes", "c2", "a swan", "a kite")
+    assert shown() == 7
+    house.erase("c2")
+    now[0] += 301
+    assert shown() == 5
+    assert looked == [5, 0, 2, 5]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from shared.base.errors import Configuration
+from shared.base.errors import Configuration, ModelOutput
 from shared.llm.calls import CallOutcome, WorkKind, estimate_tokens, least_tokens, most_tokens
 from shared.llm.chat import MOSTLY_CACHED, AnswerRefused, PromptCut, Question, Reply, answer_with_repair, parse_answer
 from shared.llm.providers import split_model
@@ -131,6 +131,13 @@ def test_an_unusable_answer_is_asked_for_once_more_saying_what_was_wrong(
     assert chat.questions[1].previous
     assert calls[1].prompt_tokens > calls[0].prompt_tokens
     assert chat.seconds[1] <= chat.seconds[0]
+
+
+def test_three_unusable_answers_are_an_error_that_names_each_reason() -> None:
+    calls = Calls()
+    with pytest.raises(ModelOutput, match=r"no JSON object.*asked again.*not below ten.*another way.*cut off"):
+        ask(ScriptedChat(["Ducks!", {"value": 99}, Reply('{"value": 1', truncated=True)]), calls)
+    assert len(calls) == 3
 
 
 def test_an_answer_to_a_repeated_question_may_be_as_long_as_the_first() -> None:

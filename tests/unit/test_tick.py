@@ -39,10 +39,35 @@ def house(sqlite_url: str) -> Iterator[House]:
     house.database.dispose()
 
 
+def relay(house: House, broker: Broker, refill: float = 1.0) -> RelayJobs:
+    regulator = Regulator(house.database, house.clock, default_settings(energy_refill_per_second=refill))
+
+    def send(task: str, queue: Queue, message: JobMessage, priority: int) -> None:
+        broker.database_held.append(house.database.is_held_here)
+        if len(broker.taken) >= broker.refuses_after:
+            raise Transient("Redis did not take a job")
+        broker.taken.append(message)
+
+    return RelayJobs(house.database, house.clock, regulator, send, 60, house.metrics)
+
+
 def ask_for_work(house: House, apps: int) -> None:
     for i in range(apps):
         house.install(f"app{i}")
         house.converse(f"app{i}", "c", "text")
+
+
+def test_what_the_broker_refuses_waits_and_is_sent_later(house: House) -> None:
+    ask_for_work(house, 3)
+    broker = Broker(refuses_after=1)
+    step = relay(house, broker)
+    step.run()
+    assert sorted(job.state for job in house.jobs()) == [JobState.PENDING, JobState.PENDING, JobState.QUEUED]
+    assert (house.counted("broker_failures_total"), house.counted("jobs_sent_total", kind="create_memory")) == (1, 1)
+    broker.refuses_after = 1_000
+    house.clock.advance(2)
+    step.run()
+    assert len({message.job_id for message in broker.taken}) == 3
 
 
 class Step:
