@@ -321,6 +321,17 @@ def agree(library: Library, user_id: str, notes: str) -> None:
         consent.write(session, "notes", user_id, Content(freeform_notes=notes), "token:1", now)
 
 
+def test_what_came_of_the_only_message_found_is_recalled_with_it(library: Library) -> None:
+    others = [f"Question {n} of the form is answered." for n in range(4)]
+    said = ("The kettle leaks at its lid.", "Since when?", *others, "A new one is in the post.")
+    library.tell("shop", *said, user_id="eve")
+    library.tell("other", "Nothing to do with it.", "Indeed.", user_id="eve")
+    opening = recalled_in(library, pending_message="What about the kettle?", user_id="eve")
+    assert "> user: The kettle leaks at its lid." in opening.system_prompt
+    assert "A new one is in the post." in opening.system_prompt
+    assert "Nothing to do with it." not in opening.system_prompt
+
+
 def test_what_is_shown_anyway_is_not_recalled_as_well(library: Library) -> None:
     library.tell("now", "My boat is red.", "A red boat.", "What colour is my boat?")
     opening = recalled_in(library, conversation_id="now")

@@ -303,6 +303,19 @@ def test_without_the_embedder_facts_are_kept_and_get_their_vectors_later(house: 
     assert [fact.vector_model for fact in house.facts()] == ["ollama:away"] * 2
 
 
+def test_facts_of_one_user_are_unknown_to_another(house: House) -> None:
+    for user in ("ann", "bob"):
+        open_conversation(house, f"c-{user}", user)
+        speak(house, f"Lives with {user}", "Nice.", conversation_id=f"c-{user}")
+        finish(house, f"c-{user}")
+        house.work_off()
+    assert [one.known for one in house.fact_agent.seen] == [(), ()]
+    assert sorted((fact.user_id, fact.statement) for fact in house.facts()) == [
+        ("ann", "Lives with ann"),
+        ("bob", "Lives with bob"),
+    ]
+
+
 def test_what_became_of_statements_is_counted(house: House) -> None:
     texts = [f"Owns item number {number}" for number in range(125)]
     found = (Statement(text, Category.PROJECT, ("c1-m0",)) for text in texts)

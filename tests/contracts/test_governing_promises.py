@@ -15,7 +15,7 @@ from shared.energy import ledger
 from shared.energy.budget import to_micro, to_units
 from shared.energy.ledger import LedgerAccount
 from shared.energy.models import Reservation
-from shared.jobs import tenant_queues
+from shared.jobs import dispatch, tenant_queues
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.ownership import Claim
 from shared.llm.calls import CallEstimate, WorkKind
@@ -271,6 +271,14 @@ def test_a_budget_that_is_changed_while_a_call_is_refused_holds_nothing_back(hou
     house.pipeline = memorising
     relay.run_all()
     assert house.contents() == ["fact"]
+
+
+def test_deferring_marks_a_bounded_number_at_a_time(house: House) -> None:
+    for i in range(5):
+        house.converse("notes", f"c{i}", "text")
+    with house.database.write() as session:
+        counts = [dispatch.defer(session, Deferral.ENERGY, "energy", house.clock.now(), limit=2) for _ in range(4)]
+    assert counts == [2, 2, 1, 0]
 
 
 def test_before_anything_has_cost_energy_a_job_is_taken_to_cost_what_is_usual(house: House) -> None:

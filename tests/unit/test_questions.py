@@ -51,8 +51,16 @@ def test_names_of_speakers_are_left_out_of_what_is_embedded(text: str, expected:
     assert without_names(text, ["Caroline", ""]) == expected
 
 
+def test_of_names_that_begin_alike_the_longer_is_left_out_whole() -> None:
+    assert without_names("Does Ann-Marie sail?", ["ann", "ann-marie"]) == "Does sail?"
+
+
 def test_names_are_taken_as_they_are_written() -> None:
     assert without_names("a.b met acb", ["a.b"]) == "met acb"
+
+
+def test_without_known_names_nothing_is_left_out() -> None:
+    assert without_names("What did  Caroline say?", []) == "What did  Caroline say?"
 
 
 @given(st.text(), st.lists(st.text()))

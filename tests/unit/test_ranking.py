@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shared.search.lexical import LEAST_ALIKE, REACH, Posting, coverage_of, spoken_words, word_table
+from shared.search.lexical import LEAST_ALIKE, REACH, Posting, coverage_of, rarity, spoken_words, word_table
 from shared.search.models import doc_id_of
 from shared.search.query import SearchQuestion, read_question
 from shared.search.ranking import SIGNALS, WORDS_ALONE, Candidate, Recipe, WeightedRecipe, is_found, rank
@@ -147,6 +147,11 @@ def test_words_that_were_not_looked_up_or_stand_nowhere_say_nothing() -> None:
 def test_the_best_come_with_what_lies_beside_them() -> None:
     table = word_table([Posting("word", _at((1, 5)))], 100)
     assert set(table.best(1).tolist()) == set(_at(*((1, at) for at in range(3, 8))).tolist())
+
+
+@pytest.mark.parametrize(("standing_in", "messages"), [(0, 0), (0, 10), (10, 10), (20, 10)])
+def test_rarity_is_never_negative(standing_in: int, messages: int) -> None:
+    assert rarity(standing_in, messages) >= 0
 
 
 @given(st.lists(st.sets(st.tuples(st.integers(1, 3), st.integers(0, 12)), min_size=1), min_size=1, max_size=4))
