@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from shared.base.errors import Configuration, LeaseLost, Transient
 from shared.erasure.erasing import erase_app, erase_conversation
-from shared.jobs.control import abandon_all
+from shared.jobs.control import abandon_all, replay
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from shared.jobs.queries import get_job
@@ -140,6 +140,19 @@ def test_while_the_embedder_is_away_messages_are_kept_and_catch_up_once_it_is_ba
         tell(house, "notes", "c1", "said meanwhile")
         cancel_jobs(house)
         assert house.ask_for_vectors()
+    assert house.work_off() == [JobState.DONE]
+    check_vectors(house, "ollama:first")
+
+
+def test_a_dead_job_can_be_replayed_although_it_is_of_no_conversation(house: House, embedder: ScriptedEmbedder) -> None:
+    tell(house, "notes", "c1", "a heron")
+    house.ask_for_vectors()
+    (job,) = house.jobs(kind="embed_messages")
+    with house.database.write() as session:
+        dead = get_job(session, job.job_id)
+        dead.state, dead.finished_at = JobState.DEAD, house.clock.now()
+        session.flush()
+        replay(session, job.job_id, 0, house.clock.now())
     assert house.work_off() == [JobState.DONE]
     check_vectors(house, "ollama:first")
 
