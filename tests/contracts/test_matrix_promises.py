@@ -13,7 +13,7 @@ from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import erase_app, erase_conversation
 from shared.search import vectors
 from shared.search.index_queries import StoredVector
-from shared.search.models import MessageVector, SetState, VectorSet, doc_ids_of
+from shared.search.models import MessageVector, SetState, VectorBlock, VectorErasure, VectorSet, doc_ids_of
 from shared.search.search_queries import look_at
 from shared.search.vectors import VectorMatrices, VectorMatrix, clear_retired, exact, unpack
 from shared.search.view import SearchRequest
@@ -151,6 +151,16 @@ def tell_many(house: House) -> int:
     return 48
 
 
+def test_a_large_set_is_read_from_blocks_and_the_rest_whole(
+    house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "PER_BLOCK", 10)
+    count = tell_many(house)
+    read = VectorReads(monkeypatch)
+    check_matrix(house, look(house, VectorMatrices(10**7)))
+    assert (read.in_blocks, read.whole) == (40, count - 40)
+
+
 @pytest.mark.both_databases
 def test_the_search_after_an_erasure_reads_no_vector_anew_and_holds_none_that_is_gone(
     house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
@@ -177,6 +187,26 @@ def test_the_search_after_an_erasure_reads_no_vector_anew_and_holds_none_that_is
     check_matrix(house, look(house, mine))
     assert (read.in_blocks, read.whole) == (0, 48)
     check_matrix(house, look(house, VectorMatrices(10**7)))
+
+
+def test_who_missed_too_many_erasures_reads_everything_anew(
+    house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "MOST_ERASURES", 2)
+    tell_many(house)
+    matrices = VectorMatrices(10**7)
+    look(house, matrices)
+    for number in range(3):
+        erase(house, f"c{number}")
+    with house.database.read() as session:
+        assert sorted(session.scalars(select(VectorErasure.number))) == [2, 3]
+    read = VectorReads(monkeypatch)
+    check_matrix(house, look(house, matrices))
+    assert read.whole == 36
+    with house.database.write() as session:
+        erase_app(session, "notes", "test", house.clock.now())
+    with house.database.read() as session:
+        assert [*session.scalars(select(VectorErasure)), *session.scalars(select(VectorBlock))] == []
 
 
 def test_a_set_that_is_taken_back_while_it_is_removed_has_no_signs_of_what_is_gone(
