@@ -265,6 +265,18 @@ def test_the_loop_is_shown_the_facts_of_the_user_it_answers(house: House) -> Non
     assert "Builds a boat" in shown and "Lives in Oslo" in shown and "Grows beans" not in shown
 
 
+def test_the_loop_answers_without_the_facts_it_cannot_have(house: House) -> None:
+    learn(house, "Builds a boat")
+    thinking = Thinking(house)
+    thinking.said("c1", "hello")
+    with house.database.write() as session:
+        session.execute(sa.text("ALTER TABLE facts RENAME TO lost"))
+    thinking.will(respond("Hello!"))
+    thinking.think()
+    assert thinking.messages("c1")[-1] == ("assistant", "Hello!")
+    assert house.counted("context_parts_missing_total", part="facts") == 1
+
+
 def test_the_loop_is_shown_what_it_recalls_of_other_conversations_of_the_same_user(house: House) -> None:
     library = Library(house, boats=("boat", "yacht"))
     library.tell("old", "My yacht is called Petrel.", "A fine name.", user_id="ann")

@@ -22,6 +22,7 @@ from shared.apps.models import Budgets
 from shared.contracts.jobs import WorkClass
 from shared.conversations.queries import oldest_unanswered
 from shared.energy import ledger
+from shared.facts.queries import count_by_category
 from shared.jobs import queries
 from shared.jobs.models import Deferral, JobState
 from shared.sessions.registry.registration import Registrar
@@ -134,6 +135,17 @@ def test_no_step_that_tends_sessions_goes_through_all_of_them(busy: House, tmp_p
         scanning.drain(10)
 
     assert Looks(busy).during(tick) == []
+
+
+def test_facts_are_counted_without_reading_their_texts_and_vectors(busy: House) -> None:
+    asked: list[str] = []
+    with busy.database.read() as session:
+        event.listen(session.connection(), "before_cursor_execute", lambda *call: asked.append(call[2]))
+        count_by_category(session)
+        [look] = asked
+        assert [step for step in _steps(session, look, ()) if "SCAN" in step] == [
+            "SCAN facts USING COVERING INDEX ix_facts_category_state_last_seen"
+        ]
 
 
 @pytest.mark.parametrize("units", [0.0, 95.0], ids=["with energy", "without energy"])

@@ -11,11 +11,12 @@ from sqlalchemy.orm import Session
 
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import erase_app, erase_conversation
+from shared.llm.embedding import normalised
 from shared.search import vectors
 from shared.search.index_queries import StoredVector
 from shared.search.models import MessageVector, SetState, VectorBlock, VectorErasure, VectorSet, doc_ids_of
 from shared.search.search_queries import look_at
-from shared.search.vectors import VectorMatrices, VectorMatrix, clear_retired, exact, unpack
+from shared.search.vectors import GONE, VectorMatrices, VectorMatrix, clear_retired, exact, unpack
 from shared.search.view import SearchRequest
 from tests.contracts.test_index_promises import CODE, tell
 from tests.support.embedding import ScriptedEmbedder, change_model
@@ -89,6 +90,22 @@ def test_a_matrix_follows_what_is_said_erased_and_changed(house: House, embedder
         erase_app(session, "notes", "test", house.clock.now())
     assert look(house, matrices) is None
     assert matrices.bytes == 0
+
+
+def test_a_row_that_was_erased_after_a_matrix_was_read_is_like_nothing(
+    house: House, embedder: ScriptedEmbedder
+) -> None:
+    tell(house, "notes", "c1", "a heron")
+    tell(house, "notes", "c2", "a swan")
+    house.embed()
+    matrix = look(house, VectorMatrices(10**7))
+    assert matrix is not None
+    erase(house, "c1")
+    query = normalised(embedder.vector_of("a swan")[None])[0]
+    with house.database.read() as session:
+        cosines = exact(session, matrix, np.array([1, 0, 1]), query)
+    assert cosines[1] == GONE
+    assert cosines[0] == cosines[2] > 0.99
 
 
 def test_matrices_stay_within_their_memory_and_the_one_asked_for_last_stays(

@@ -70,6 +70,25 @@ def outage(house: House) -> Outage:
     return Outage(house)
 
 
+def test_what_comes_meanwhile_waits_too_without_being_begun_and_all_go_on_in_order(
+    house: House, outage: Outage
+) -> None:
+    house.converse("notes", "c0", "text 0")
+    outage.is_there = False
+    outage.tick()
+    house.install("other")
+    for number in range(1, 5):
+        house.converse("notes" if number % 2 else "other", f"c{number}", f"text {number}")
+    outage.tick()
+    assert {(job.state, job.deferral) for job in house.jobs()} == {(JobState.DEFERRED, Deferral.PROVIDER)}
+    assert len(house.scripted.seen) == 0 and sum(job.fence for job in house.jobs()) == 3, "only the first was sent"
+    outage.is_there = True
+    outage.tick()
+    assert {job.state for job in house.jobs()} == {JobState.DONE}
+    mine = [seen.turns[0].content for seen in house.scripted.seen]
+    assert [text for text in mine if text in ("text 0", "text 1", "text 3")] == ["text 0", "text 1", "text 3"]
+
+
 def test_what_needs_no_model_goes_on_though_it_stands_behind_what_does(house: House, outage: Outage) -> None:
     house.settings = house.settings.model_copy(update={"facts": True})
     house.converse("notes", "c1", "I keep bees.")

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Connection, Engine, event, update
 
 from loop.regulator import BackgroundReader
-from loop.totals import count_totals
+from loop.totals import count_of_apps, count_totals
 from ops.bench.population import fill
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import apps_to_review
@@ -152,6 +152,28 @@ def test_what_stands_now_is_of_this_moment_and_totals_tell_their_age(api: Api) -
     assert metric_of(api, "afterthought_apps") == 1
     first = metric_of(api, "afterthought_totals_age_seconds")
     assert 0 < first < metric_of(api, "afterthought_totals_age_seconds")
+
+
+def test_no_count_holds_a_transaction_open_for_another(api: Api) -> None:
+    begun = 0
+
+    def note(_: Connection) -> None:
+        nonlocal begun
+        begun += 1
+
+    event.listen(api.loop.database.engine, "begin", note)
+    with selecting() as said:
+        count_totals(api.loop.database)
+        count_of_apps(api.loop.database, api.clock.now(), 20)
+    event.remove(api.loop.database.engine, "begin", note)
+    assert begun == len(said)
+
+
+def test_the_energy_tells_the_share_of_memory_work_in_what_was_spent(api: Api) -> None:
+    api.install()
+    assert api.ask("GET", "/energy")["memoryShare"] is None
+    api.spend("chat", 5)
+    assert api.ask("GET", "/energy")["memoryShare"] == 1.0
 
 
 class Slow:

@@ -19,7 +19,12 @@ from loop.steps.upkeep import FinishErasures, ForgetOld, ProbeProvider, Reconcil
 from loop.thinking.thinker import ChooseAndThink
 from shared.jobs.models import FINISHED
 from shared.telemetry.exposition import gathered, scrape, wipe
-from shared.telemetry.metrics import FINAL_STATES, HOLD_LEADERSHIP, TICK_STEPS, Metrics
+from shared.telemetry.metrics import (
+    FINAL_STATES,
+    HOLD_LEADERSHIP,
+    TICK_STEPS,
+    Metrics,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 BY_ROUTE = {"http_requests", "http_duration"}
@@ -85,6 +90,14 @@ def test_labels_are_closed_sets_so_the_number_of_series_is_bounded(fresh: tuple[
     series = sum(len(family.samples) for family in fresh[0].collect())
     # A new kind of job brings about a hundred; far more is a label whose values somebody else chooses.
     assert 200 < series < 3000
+
+
+def test_names_follow_the_convention(fresh: tuple[CollectorRegistry, Metrics]) -> None:
+    for family in fresh[0].collect():
+        assert family.name.startswith("afterthought_")
+        assert family.documentation.endswith(".")
+        if family.type == "histogram":
+            assert family.name.endswith(("_seconds", "_ratio"))
 
 
 def test_label_sets_are_those_of_the_domain() -> None:
