@@ -21,7 +21,7 @@ from shared.energy.budget import to_micro
 from shared.energy.ledger import LedgerAccount
 from shared.energy.models import EnergyLevel, Reservation
 from shared.events.models import Event
-from shared.jobs import ownership, tenant_queues
+from shared.jobs import tenant_queues
 from shared.jobs.models import JobState, TenantQueue
 from shared.jobs.queries import get_job
 from shared.jobs.tenant_queues import Throttle
@@ -46,17 +46,6 @@ def level(house: House) -> float:
 def drawn(house: House) -> int:
     with house.database.read() as session:
         return ledger.drawn(session)
-
-
-def test_an_hour_forward_fills_to_full_and_no_further(house: House) -> None:
-    spend(house, 90)
-    regulator(house).settle()
-    assert level(house) == 10
-    house.clock.advance(HOUR)
-    assert level(house) == 100
-    spend(house, 30)
-    regulator(house).settle()
-    assert level(house) == 70 and drawn(house) == to_micro(120)
 
 
 def test_an_hour_back_loses_nothing_and_refills_from_the_next_settlement(house: House) -> None:
@@ -201,15 +190,6 @@ def test_a_worker_lost_in_its_last_attempt_leaves_a_dead_letter_that_is_counted(
         told = session.scalars(select(Event.details).where(Event.kind == EventKind.JOB_FINISHED)).all()
     assert told == [{"job": KIND, "state": "dead"}]
     assert deaths(house) == (1, 1) and house.metrics.jobs_lost._value.get() == 1
-
-
-def test_a_last_attempt_lost_by_a_worker_that_is_back_is_counted_too(house: House) -> None:
-    exhaust(house)
-    with house.database.write() as session:
-        assert ownership.release_node(session, "node", house.clock.now(), house.settings) == 1
-    house.clock.advance(1)
-    upkeep(house).run()
-    assert [job.state for job in house.jobs()] == [JobState.DEAD] and deaths(house) == (1, 1)
 
 
 def test_work_asked_for_before_the_clock_was_set_back_does_not_wait_for_it(house: House) -> None:

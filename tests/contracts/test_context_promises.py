@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from ops.bench import composing
 from shared.apps.queries import lock_app
 from shared.base.choices import Category, FactState
-from shared.base.errors import NotFound, Transient
+from shared.base.errors import Transient
 from shared.context import queries
 from shared.context.context import ContextRequest, ConversationContext, open_context
-from shared.context.render import EARLIER, PROFILE, SUMMARY
+from shared.context.render import SUMMARY
 from shared.context.select import ContextLimits, HeadSelector, RecallMaterial
 from shared.context.sources import MOST_CHARS, RecallSources
 from shared.context.window import Utterance, compact, counted, length_of
@@ -35,7 +33,7 @@ from shared.llm.calls import CallOutcome, Rate, TokenCounting, TokenSource, Work
 from shared.llm.chat import Question, Reply, call_of
 from shared.memories.models import Memory
 from shared.profiles import consent
-from shared.profiles.models import AuditKind, Content
+from shared.profiles.models import Content
 from shared.profiles.queries import audit_of
 from shared.search.search import MessageSearch
 from shared.search.view import Search, SearchRequest
@@ -179,14 +177,6 @@ def test_system_messages_are_found_by_their_own_index(sqlite_url: str) -> None:
     house.database.dispose()
 
 
-def test_the_bench_composes_what_it_says(tmp_path: Path) -> None:
-    figures = composing.measure(tmp_path, messages=600, contexts=2)
-    assert figures["stored_and_compacted"]["stage"] == figures["in_the_request_and_compacted"]["stage"] == "stage1"
-    assert figures["stored_and_fitting"]["stage"] == "none"
-    assert figures["stored_and_whole"]["messages_in_it"] == 600 + 3
-    assert all(kind["facts_in_it"] and kind["memories_in_it"] for kind in figures.values() if isinstance(kind, dict))
-
-
 def test_identity_has_the_last_place_and_where_that_is_taken_it_is_lifted_by_the_last_thing_said(house: House) -> None:
     identity = learn(house, "Lives in Oslo", category=Category.IDENTITY)
     assert opened(house, pending_message="Sort a list.").fact_ids == (identity,)
@@ -213,16 +203,6 @@ def test_a_part_that_cannot_be_had_is_named_and_the_rest_is_served(house: House,
     assert (context.memory_ids, context.fact_ids) == (((memory.memory_id,), ()) if part == "facts" else ((), (fact,)))
     assert [said.content for said in context.messages][1:] == ["Likes tea."]
     assert house.counted("context_parts_missing_total", part=part) == 1
-
-
-def test_without_what_was_said_there_is_no_context(house: House) -> None:
-    converse(house, "c1", [Utterance("user", "hello")])
-    with pytest.raises(NotFound):
-        opened(house, conversation_id="c2")
-    with house.database.write() as session:
-        session.execute(sa.text("ALTER TABLE messages RENAME TO lost"))
-    with pytest.raises((Transient, sa.exc.DBAPIError)):
-        opened(house, conversation_id="c1")
 
 
 def test_contexts_are_counted_with_their_stage_and_how_full_they_are(house: House) -> None:
@@ -353,16 +333,6 @@ def agree(library: Library, user_id: str, notes: str) -> None:
         consent.write(session, "notes", user_id, Content(freeform_notes=notes), "token:1", now)
 
 
-def test_an_earlier_message_of_another_conversation_is_recalled(library: Library) -> None:
-    opening = recalled_in(library, pending_message="What is the yacht called?")
-    # Both speak of the yacht; the newer one comes first, for it might correct the other.
-    assert opening.retrieved_ids[:2] == ("old-2", "old-0")
-    assert f"## {EARLIER}" in opening.system_prompt
-    assert "> user: The yacht is called Petrel." in opening.system_prompt
-    assert opening.messages[0].content == opening.system_prompt
-    assert opening.missing == ()
-
-
 def test_what_came_of_the_only_message_found_is_recalled_with_it(library: Library) -> None:
     others = [f"Question {n} of the form is answered." for n in range(4)]
     said = ("The kettle leaks at its lid.", "Since when?", *others, "A new one is in the post.")
@@ -404,15 +374,6 @@ def test_a_summary_stays_with_its_conversation(library: Library) -> None:
     said = [Utterance("user", "Which paint?")]
     assert recalled_in(library, conversation_id="now", messages=said).summary_id is None
     assert "blue paint" not in recalled_in(library, conversation_id="now", messages=said).system_prompt
-
-
-def test_a_profile_is_recalled_with_consent_and_the_audit_shows_it(library: Library) -> None:
-    agree(library, "ann", "Sails on Sundays.")
-    opening = recalled_in(library, user_id="ann")
-    assert opening.profile and f"## {PROFILE}" in opening.system_prompt and "Sails on Sundays." in opening.system_prompt
-    with library.house.database.read() as session:
-        kinds = [one.kind for one in audit_of(session, "notes", "ann", 10)]
-    assert AuditKind.USED in kinds
 
 
 def test_who_never_heard_of_profiles_leaves_no_line_in_the_audit(library: Library) -> None:

@@ -19,7 +19,6 @@ from shared.contracts.jobs import JobKind, JobMessage
 from shared.erasure.erasing import purge_memories
 from shared.jobs import dispatch
 from shared.jobs.ownership import Owner
-from shared.memories.compaction import Action, Decision
 from shared.telemetry.logging import configure_logging, get_logger
 from tests.support.house import PRICES, House
 from worker.agent.protocol import NothingToRemember
@@ -114,29 +113,6 @@ def test_messages_that_come_twice_or_too_late_are_counted(house: House, attempts
     assert house.counted("stale_messages_total", kind=KIND) == 1, "its result was dropped"
     attempts.run(message, JobKind.CREATE_MEMORY, house.pipeline)
     assert house.counted("stale_messages_total", kind=KIND) == 2, "nothing was begun"
-
-
-@pytest.mark.parametrize(
-    ("decision", "outcome", "reason"),
-    [
-        (Decision(Action.DELETE, 1, "worn out"), "deleted", "agent"),
-        (Decision(Action.EDIT, 1, "alike", "fact c0 and eleventh"), "merged", "agent"),
-        (Decision(Action.DELETE, 999_999, "mischief"), "merged", "invalid_decision"),
-        (Transient("too slow"), "merged", "model_failed"),
-    ],
-    ids=["delete", "merge", "refused", "too slow"],
-)
-def test_how_and_why_room_was_made_is_counted(
-    house: House, attempts: Attempts, decision: Decision | Exception, outcome: str, reason: str
-) -> None:
-    for i in range(10):
-        work(house, attempts, f"c{i}")
-    house.scripted.decides = [decision]
-    work(house, attempts, "eleventh")
-    assert house.counted("compactions_total", outcome=outcome, reason=reason) == 1
-    total = sum(sample.value for family in house.metrics.compactions.collect() for sample in family.samples
-                if sample.name.endswith("_total"))  # fmt: skip
-    assert total == 1
 
 
 def test_an_intake_message_that_cannot_be_carried_out_is_counted(house: House, nobody: redis.Redis) -> None:

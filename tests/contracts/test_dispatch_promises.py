@@ -104,14 +104,6 @@ def test_a_budget_that_calls_under_way_may_use_up_is_free_later_and_not_at_once(
     assert others is None, "what one app set aside is none of another's"
 
 
-def test_what_a_killed_call_set_aside_is_the_apps_again(house: House) -> None:
-    reserve(house, 9)
-    house.clock.advance(61)
-    with house.database.read() as session:
-        budgets = Budgets(hourly=to_micro(10))
-        assert ledger.affordable(session, "notes", budgets, to_micro(2), house.clock.now()) is None
-
-
 def test_as_much_is_sent_as_there_are_workers_for(house: House) -> None:
     for number in range(8):
         house.install(f"app{number}")
@@ -175,14 +167,6 @@ def test_conversations_that_name_nobody_are_remembered_one_after_the_other_besid
     governing = relay(house)
     governing.step.run()
     assert [claim.kind for claim in governing.claims()] == [JobKind.CREATE_MEMORY, JobKind.EMBED_MESSAGES]
-
-
-def test_another_apps_only_job_is_next_however_many_jobs_and_users_an_app_has(house: House) -> None:
-    enqueue(house, "notes", [f"user{number % 100}" for number in range(300)])
-    assert take(house, 8) == ["notes"] * 8
-    house.install("other")
-    enqueue(house, "other", [""])
-    assert "other" in take(house, 2)
 
 
 def test_the_turn_of_an_app_that_is_held_goes_to_the_app_that_is_next(house: House) -> None:

@@ -47,15 +47,6 @@ def level(house: House, refill: float = 1.0) -> float:
         return regulator(house, refill).reading(session).level
 
 
-def test_the_first_poll_is_zero_the_next_is_not_and_the_one_after_is_zero_again(house: House) -> None:
-    govern = regulator(house)
-    assert govern.settle() == 0
-    house.converse("notes", "c1", "fact")
-    house.work_off()
-    assert govern.settle() > 0
-    assert govern.settle() == 0
-
-
 def test_the_ledgers_sum_equals_what_was_drawn_and_the_level_stays_above_its_floor(house: House) -> None:
     govern = regulator(house, refill=0)
     for units in (70.000001, 90.5, 33.3):
@@ -104,22 +95,6 @@ def test_memory_work_starts_only_above_the_gate_and_then_the_oldest_first(
     oldest = house.jobs()[-1]
     assert [one.job_id for one in sent] == ([oldest.job_id] if starts else [])
     assert starts or {j.state for j in house.jobs()} == {JobState.DEFERRED}
-
-
-def test_jobs_in_flight_are_counted_against_what_is_left(house: House) -> None:
-    house.converse("notes", "c1", "fact")
-    house.work_off()
-    spend(house, 55, kind="respond")
-    govern = regulator(house, refill=0)
-    govern.settle()
-    for i in range(20):
-        house.install(f"app{i}")
-        house.converse(f"app{i}", "c", "text")
-    with house.database.write() as session:
-        allowance = govern.allowance(session)
-        dispatch.take_due(session, house.clock.now(), allowance.jobs, 60)
-        assert govern.allowance(session).jobs == 0
-    assert 0 < allowance.jobs < 20
 
 
 def test_more_rows_than_a_statement_takes_values_are_settled_exactly(house: House) -> None:

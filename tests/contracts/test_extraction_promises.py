@@ -316,17 +316,6 @@ def test_facts_of_one_user_are_unknown_to_another(house: House) -> None:
     ]
 
 
-def test_a_contradiction_the_agent_names_replaces_that_fact(house: House) -> None:
-    house.converse(APP, "c1", "identity: Moved to Lyon", "Nice.", "identity: Has a cat", "Aw.")
-    house.work_off()
-    old = next(fact for fact in house.facts() if "Lyon" in fact.statement)
-    house.fact_agent.says = [Extraction((Statement("Moved to Oslo", Category.IDENTITY, ("c2-m0",), old.fact_id),), 2)]
-    house.converse(APP, "c2", "I moved to Oslo", "Nice.")
-    house.work_off()
-    assert statements(house) == ["Has a cat", "Moved to Oslo"]
-    assert house.counted("fact_conflicts_total") == 1
-
-
 def test_what_became_of_statements_is_counted(house: House) -> None:
     texts = [f"Owns item number {number}" for number in range(125)]
     found = (Statement(text, Category.PROJECT, ("c1-m0",)) for text in texts)
@@ -364,13 +353,6 @@ def test_the_lag_is_measured_from_the_message(house: House) -> None:
     house.work_off()
     assert house.counted("extraction_lag_seconds_count") == 3
     assert house.counted("extraction_lag_seconds_sum") == pytest.approx(90, abs=5)
-
-
-def test_spending_is_booked_on_the_conversation_as_extraction(house: House) -> None:
-    house.converse(APP, "c1", "Lives in Lyon", "Nice.")
-    house.work_off()
-    assert (house.counted("energy_spent_units_total", kind="extract_facts") or 0) > 0
-    assert (house.counted("energy_spent_units_total", kind="embed") or 0) > 0
 
 
 def test_a_clock_set_back_does_not_leave_a_conversation_unread(house: House) -> None:

@@ -14,7 +14,7 @@ from shared.base.subjects import Subject
 from shared.facts import editing, queries
 from shared.facts.mentions import FoundStatement, StatementOrigin, group_of, learn, refold
 from shared.telemetry.metrics import MergedBy
-from tests.contracts.test_migrations import AT, DAY, Installation, alembic, serve
+from tests.contracts.test_migrations import AT, DAY, Installation, serve, upgrade
 from tests.support.house import House
 from tests.support.notebook import AGENT, SAME, Notebook, found
 
@@ -165,7 +165,7 @@ def upgraded(old: Installation, url: str, fact_id: int) -> Iterator[Notebook]:
 
 
 def old_installation(url: str) -> Installation:
-    alembic("upgrade", url, "+1")
+    upgrade(url, "+1")
     old = Installation(url)
     old.app("notes")
     for key in (1, 2, 3):

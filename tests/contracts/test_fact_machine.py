@@ -33,24 +33,15 @@ from tests.support.house import House
 from tests.support.notebook import Notebook
 
 POOL = [
-    "User lives in Copenhagen",
-    "User lives in London",
-    "User lives in Oslo",
-    "User likes jazz",
-    "The user really enjoys jazz.",
-    "user likes jazz.",
-    "User does not like jazz",
-    "User has a dog",
+    "User lives in Copenhagen", "User lives in London", "User lives in Oslo", "User likes jazz",
+    "The user really enjoys jazz.", "user likes jazz.", "User does not like jazz", "User has a dog",
     "User is building a boat",
-]
+]  # fmt: skip
 ALIKE = to_bytes(np.array([1.0, 0.0], dtype=np.float32))
 GONE = {
-    FactChangeKind.DELETED,
-    FactChangeKind.EVICTED,
-    FactChangeKind.EXPIRED,
-    FactChangeKind.ERASED,
+    FactChangeKind.DELETED, FactChangeKind.EVICTED, FactChangeKind.EXPIRED, FactChangeKind.ERASED,
     FactChangeKind.REPLACED,
-}
+}  # fmt: skip
 _apps = itertools.count()
 
 number = st.integers(0, 5)
@@ -209,14 +200,9 @@ def test_facts_keep_their_promises_whatever_happens(house: House, request: pytes
 
 
 SAID = (
-    "Lives in Madrid",
-    "Lives in Berlin",
-    "lives in Madrid.",
-    "identity: Lives in Oslo",
-    "Likes jazz",
-    "preference: Does not like jazz",
-    "Has a dog",
-)
+    "Lives in Madrid", "Lives in Berlin", "lives in Madrid.", "identity: Lives in Oslo", "Likes jazz",
+    "preference: Does not like jazz", "Has a dog",
+)  # fmt: skip
 _others = itertools.count()
 
 

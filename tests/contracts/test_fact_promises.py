@@ -54,14 +54,6 @@ def test_what_was_said_before_and_is_read_after_makes_a_fact_older_and_not_less_
     assert [(fact.first_seen, fact.last_seen) for fact in book.facts()] == [(now - day, now)]
 
 
-def test_messages_that_were_heard_before_change_nothing(book: Notebook) -> None:
-    book.learn("c1", found("User likes jazz", "m1", "m2"))
-    before = [(fact.confidence, fact.version) for fact in book.facts()]
-    again = book.learn("c1", found("User likes jazz", "m2"))
-    assert (again.learned, again.merged) == ((), Counter())
-    assert [(fact.confidence, fact.version) for fact in book.facts()] == before
-
-
 def test_a_vector_is_kept_only_for_the_words_it_was_made_of(book: Notebook) -> None:
     book.learn("c1", found("User likes jazz"), found("User plays chess", "m2"))
     first, second = sorted(book.facts(), key=lambda fact: fact.fact_id)
@@ -115,16 +107,6 @@ def test_the_same_meaning_in_other_words_is_heard_again_in_its_own_words(book: N
     assert (fact.statement, told) == ("User likes jazz", ["User likes jazz", "The user really enjoys jazz"])
 
 
-def test_a_fact_that_comes_back_is_a_new_contradiction(book: Notebook) -> None:
-    for i, city in enumerate(("Copenhagen", "London", "Copenhagen")):
-        book.learn("c1", found(f"User lives in {city}", f"m{i}"))
-    (fact,) = book.facts()
-    assert (fact.statement, fact.confidence) == ("User lives in Copenhagen", 0.75)
-    assert book.in_state(FactState.REPLACED) == ["User lives in Copenhagen", "User lives in London"]
-    book.learn("c1", found("User lives in London", "m1"))
-    assert book.statements() == ["User lives in Copenhagen"], "that was heard before, and corrected since"
-
-
 def carry(book: Notebook, app_id: str) -> Imported:
     """Take the app out and put it into another."""
     now = book.house.clock.now()
@@ -155,25 +137,6 @@ def test_facts_go_with_their_app_into_another_and_arrive_once(book: Notebook) ->
     copy.erase("c2")
     assert "User lives in Copenhagen" in copy.statements()
     assert "User lives in London" in book.statements()
-
-
-def test_more_than_120_facts_are_brought_back_to_120(book: Notebook) -> None:
-    book.learn("c1", *(found(f"User owns item {i}", f"m{i}") for i in range(110)))
-    book.house.clock.advance(timedelta(days=3).total_seconds())
-    learned = book.learn("c2", *(found(f"User sold item {i}", f"m{i}") for i in range(45)))
-    assert len(book.facts()) == 120
-    assert len(learned.evicted) == 35
-    assert book.kinds(learned.evicted[0])[-1] == FactChangeKind.EVICTED
-    assert not set(learned.evicted) & set(learned.learned), "the old went, not the new"
-
-
-def test_two_employers_of_one_breath_are_not_a_contradiction_and_a_later_one_is(book: Notebook) -> None:
-    book.learn("c1", found("User works at Acme"))
-    book.learn("c2", found("User works at Lego", "m7"), found("User works at Novo", "m7"))
-    assert book.statements() == ["User works at Lego", "User works at Novo"]
-    book.learn("c2", found("User works at Maersk", "m8"))
-    assert book.statements() == ["User works at Maersk"]
-    assert book.in_state(FactState.REPLACED) == ["User works at Acme", "User works at Lego", "User works at Novo"]
 
 
 def test_a_change_of_mind_within_a_message_is_a_contradiction(book: Notebook) -> None:
@@ -208,14 +171,6 @@ def test_a_secret_that_an_earlier_release_let_in_does_not_stand_again(book: Note
     book.learn("c2", found("The wifi has no password any more", updates=old))
     book.erase("c2")
     assert (book.statements(), book.in_state(FactState.REPLACED)) == ([], [])
-
-
-def test_nothing_is_learned_while_a_clear_can_be_taken_back(book: Notebook) -> None:
-    book.write("User likes jazz")
-    book.clear()
-    with pytest.raises(Conflict) as refused:
-        book.learn("c1", found("User plays chess"))
-    assert refused.value.code == "clear_open"
 
 
 def test_a_delete_is_not_taken_back_when_the_same_stands_again(book: Notebook) -> None:
@@ -270,32 +225,11 @@ def test_a_clear_does_not_have_a_conversation_read_again_that_came_seen_meanwhil
         assert get_conversation(session, "notes", "c9").facts_seen == 2
 
 
-def test_erasing_a_conversation_takes_back_only_its_own_mentions(book: Notebook) -> None:
-    book.learn("c1", found("User likes jazz", "m1"))
-    book.learn("c1", found("User likes jazz", "m2"))
-    book.learn("c2", found("User likes jazz", "m3"))
-    book.learn("c3", found("User likes jazz", "m4"))
-    assert [(fact.mention_count, fact.confidence) for fact in book.facts()] == [(4, 1.0)]
-    book.erase("c3")
-    assert [(fact.mention_count, fact.confidence) for fact in book.facts()] == [(3, 1.0)], "never more than one"
-    book.erase("c2")
-    assert [(fact.mention_count, fact.confidence) for fact in book.facts()] == [(2, 0.9)]
-
-
 def test_erasing_a_conversation_leaves_the_history_of_what_another_said(book: Notebook) -> None:
     (gone,) = book.learn("c1", found("User likes jazz")).learned
     (other,) = book.learn("c2", found("User plays chess")).learned
     book.erase("c1")
     assert (texts_left(book, gone), texts_left(book, other)) == ({None}, {None, "User plays chess"})
-
-
-def test_what_only_a_hand_still_says_is_as_sure_as_a_hand_makes_it(book: Notebook) -> None:
-    book.learn("c1", found("User likes jazz"))
-    pass_time(book, 60)
-    book.write("User likes jazz")
-    assert [(fact.by_hand, fact.confidence) for fact in book.facts()] == [(False, 0.9)]
-    book.erase("c1")
-    assert [(fact.by_hand, fact.confidence) for fact in book.facts()] == [(True, 0.6)]
 
 
 def test_erasing_a_conversation_leaves_what_another_said_too(book: Notebook) -> None:

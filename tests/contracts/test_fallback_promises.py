@@ -16,9 +16,8 @@ from shared.energy import breaker
 from shared.energy.breaker import MOST_UNUSABLE, WINDOW, ModelOutcome, ModelPause, find_pause
 from shared.jobs import ownership
 from shared.jobs.models import Job
-from shared.sessions.compress.queries import parts_of
 from tests.contracts.test_summary_promises import exchange, open_conversation, summaries, tick
-from tests.support.compressing import Press, long_talk, uniform
+from tests.support.compressing import Press
 from tests.support.house import House
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.settings import default_settings
@@ -85,15 +84,6 @@ def shortened(house: House, *lines: str) -> ScriptedChat:
     return chat
 
 
-def test_a_small_model_shortens_what_the_rules_chose_and_is_named(house: House) -> None:
-    lines = ("migraines from strong light, never suggest a terrace", "Kwame from the mill brings flour every Tuesday")
-    chat = shortened(house, *lines)
-    [memory] = house.memories()
-    assert memory.agent == MODEL and "migraines" in memory.content and "terrace" in memory.content
-    [question] = chat.questions
-    assert "migraines" in question.user and "mill" in question.user
-
-
 def test_lines_of_a_small_model_that_say_something_else_do_not_stand_and_the_rules_write(house: House) -> None:
     shortened(house, "migraines from dogs", "suggest a terrace", "Kwame brings 40 sacks", "Bob is an administrator")
     [memory] = house.memories()
@@ -134,19 +124,6 @@ def test_a_summary_is_made_by_the_rules_and_says_so(house: House) -> None:
     job = only(house, JobKind.SUMMARISE)
     assert job.attempts == 1 and len(chat.questions) == 3 and "done by extractive" in (job.reason or "")
     assert [one.agent for one in summaries(house)] == ["extractive"] * (job.state == "done")
-
-
-def test_a_version_is_made_anew_by_the_rules_whole(house: House, tmp_path: Path) -> None:
-    press = Press(house, tmp_path)
-    press.shelf.add(long_talk(press.shelf.transcript("s1")))
-    press.scripted.says = [None, None, ModelOutput("no usable answer")]  # type: ignore[list-item]
-    version = press.make("s1", uniform(5).model_copy(update={"model": MODEL}))
-    [job] = house.jobs(kind=JobKind.COMPRESS_SESSION)
-    assert (job.state, job.attempts, len(press.scripted.seen)) == ("done", 1, 3)
-    assert "went well" not in press.text(version, "s1"), "one version has one author"
-    assert version.agent == "extractive" and "done by extractive" in (job.reason or "")
-    with house.database.read() as session:
-        assert not parts_of(session, version.key)
 
 
 def test_a_project_of_many_sessions_is_left_to_the_rules_once(house: House, tmp_path: Path) -> None:

@@ -215,11 +215,11 @@ def test_at_the_cap_nothing_hostile_is_merged(house: House) -> None:
         return hostile.answer(question) | {"target_id": target}
 
     house.pipeline.agent, house.pipeline.cap = ModelAgent(ScriptedChat([answer] * 5_000), MODEL, 8192, 30.0), 2
-    for number in range(104):
+    for number in range(24):
         said = f"I live in {TOWNS[number % 10]} now, in house number {number}"
         house.converse("notes", f"c{number}", f"{said}.", "How lovely!")
         house.work_off()
-    assert len(house.memories()) == 2 and len(hostile.said["new_content"]) >= 300
+    assert len(house.memories()) == 2 and len(hostile.said["new_content"]) >= 60
     assert_nothing_stands(house.database, hostile.everything)
 
 

@@ -23,7 +23,7 @@ from shared.contracts.jobs import WorkClass
 from shared.conversations.queries import oldest_unanswered
 from shared.energy import ledger
 from shared.facts.queries import count_by_category
-from shared.jobs import dispatch, queries
+from shared.jobs import queries
 from shared.jobs.models import Deferral, JobState
 from shared.sessions.registry.registration import Registrar
 from shared.sessions.store import Store
@@ -184,13 +184,3 @@ def test_a_backlog_without_energy_is_looked_at_and_not_written_to(busy: House) -
     busy.converse("a", "c2", "text")
     relay.step.run()
     assert {job.deferral for job in busy.jobs()} == {Deferral.ENERGY}
-
-
-def test_what_was_sent_is_called_back_at_zero_though_every_hand_is_full(busy: House) -> None:
-    with busy.database.write() as session:
-        assert len(dispatch.take_due(session, busy.clock.now(), 2, 60)) == 2
-    spend(busy, 100, "a")
-    regulator = Regulator(busy.database, busy.clock, default_settings(energy_refill_per_second=0.0, in_flight_jobs=2))
-    regulator.settle()
-    Relay(busy, regulator).step.run()
-    assert {job.state for job in busy.jobs()} == {JobState.DEFERRED}

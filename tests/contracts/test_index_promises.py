@@ -30,7 +30,7 @@ from shared.search.index import (
     recreate_word_index,
     request_backfill,
 )
-from shared.search.models import LAST_POSITION, AppIndex, MessageVector, Passage, Unembedded, doc_id_of, doc_ids_of
+from shared.search.models import LAST_POSITION, AppIndex, MessageVector, Passage, Unembedded, doc_id_of
 from shared.search.passages import passages_of
 from shared.search.word_index import MOST_WORDS
 from shared.search.words import words_of
@@ -108,15 +108,6 @@ def check_whole(house: House, app_id: str) -> None:
         waiting = set(session.scalars(select(Unembedded.doc_id).where(Unembedded.app_id == app_id)))
         vectors = set(session.scalars(select(MessageVector.doc_id).where(MessageVector.doc_id.in_(placed))))
     assert waiting | vectors == set(placed)
-
-
-def test_words_are_found_from_the_moment_they_are_said(house: House) -> None:
-    tell(house, "notes", "c1", "Anna plays the oboe", "The oboe is hers")
-    tell(house, "notes", "c1", "She practises her scales", role=Role.ASSISTANT)
-    first, _ = doc_ids_of(messages(house, "notes")[0].conversation_key)
-    oboe, scales, tuba = words_of("oboe scales tuba")
-    assert found(house, "notes", "oboe scales tuba") == {oboe: [first, first + 1], scales: [first + 2], tuba: []}
-    check_whole(house, "notes")
 
 
 def test_of_a_text_of_countless_words_the_first_are_found_and_all_of_them_erased(house: House) -> None:

@@ -11,10 +11,10 @@ import pytest
 import redis
 from celery.exceptions import SoftTimeLimitExceeded
 
-from shared.base.errors import Configuration, Conflict, LeaseLost, Transient
+from shared.base.errors import Configuration, LeaseLost, Transient
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.erasure.erasing import purge_memories
-from shared.jobs import control, dispatch, ownership
+from shared.jobs import dispatch, ownership
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Claim, Owner
 from shared.jobs.queries import get_job
@@ -69,20 +69,6 @@ def test_a_failing_job_waits_longer_each_time_and_ends_as_a_dead_letter_with_its
     assert job.state == JobState.DEAD and "the model is away" in (job.reason or "") and job.attempts == 5
     assert all(base / 2 <= wait <= base for base, wait in zip((2, 4, 8, 16), waits, strict=False))
     assert take(house) == []
-
-
-def test_a_dead_job_is_replayed_with_fresh_attempts(house: House) -> None:
-    house.converse("notes", "c1", "fact 1")
-    [claim] = house.claims()
-    with house.database.write() as session:
-        control.cancel(session, claim.job_id, "admin", house.clock.now())
-    with pytest.raises(LeaseLost):
-        house.pipeline(claim)
-    with house.database.write() as session:
-        assert control.replay(session, claim.job_id, 0, house.clock.now()).attempts == 0
-    assert house.work_off() == [JobState.DONE] and house.contents() == ["fact 1"]
-    with pytest.raises(Conflict), house.database.write() as session:
-        control.replay(session, claim.job_id, 0, house.clock.now())
 
 
 def test_a_heartbeat_keeps_a_job_and_fails_for_a_former_owner(house: House) -> None:

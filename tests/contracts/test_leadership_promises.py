@@ -116,16 +116,6 @@ def test_a_takeover_from_a_sight_that_is_no_longer_true_is_refused(house: House)
         assert leadership.take(session, "second", seen, house.clock.now()) is None
 
 
-def test_a_holder_that_stood_down_is_followed_at_once(house: House) -> None:
-    first, second = Side(house, "first"), Side(house, "second")
-    first.keeper.keep()
-    second.keeper.keep()
-    assert first.keeper.step_down(10)
-    assert second.keeper.keep() == 2
-    assert second.takeovers("vacant") == 1
-    assert first.keeper.keep() is None, "a loop that is ending does not take it again"
-
-
 def test_a_holder_whose_process_is_dead_is_followed_at_once(house: House) -> None:
     first, second = Side(house, "first"), Side(house, "second", dead=lambda name: name == "first")
     first.keeper.keep()
@@ -197,17 +187,6 @@ def test_nothing_is_written_after_standing_down(house: House) -> None:
     late.fence = 1
     with pytest.raises(LeadershipLost), writing.write():
         pytest.fail("nor with the fence it had")
-
-
-def test_steps_run_only_where_leadership_is(house: House) -> None:
-    first, second = Side(house, "first"), Side(house, "second")
-    spend(house, 7.0)
-    first.keeper.keep()
-    second.ticker.tick()
-    assert drawn(house) == 0
-    assert not second.ticker.is_late(60), "a loop that is on standby ticks"
-    first.ticker.tick()
-    assert drawn(house) == 7_000_000
 
 
 def test_each_step_is_due_again_when_a_loop_takes_over(house: House) -> None:

@@ -92,18 +92,6 @@ def test_a_matrix_follows_what_is_said_erased_and_changed(house: House, embedder
     assert matrices.bytes == 0
 
 
-def test_vectors_that_take_the_keys_of_erased_ones_are_seen(house: House, embedder: ScriptedEmbedder) -> None:
-    matrices = VectorMatrices(10**7)
-    tell(house, "notes", "c1", "a heron")
-    tell(house, "notes", "c2", "a swan")
-    house.embed()
-    look(house, matrices)
-    erase(house, "c1", "c2")
-    tell(house, "notes", "c3", "another", "and another")
-    house.embed()
-    check_matrix(house, look(house, matrices))
-
-
 def test_a_row_that_was_erased_after_a_matrix_was_read_is_like_nothing(
     house: House, embedder: ScriptedEmbedder
 ) -> None:

@@ -15,33 +15,16 @@ from shared.archive.restore import import_archive
 from shared.base.audit import Cause
 from shared.base.errors import Configuration, LeaseLost, ModelOutput, Purged, Transient
 from shared.base.subjects import Subject
-from shared.conversations.lifecycle import end
-from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_conversation
 from shared.jobs.models import JobState
 from shared.jobs.ownership import sweep
 from shared.memories.compaction import NEW, Action, Decision
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app
-from shared.memories.writing import NewMemory, edit, insert_memory, restore
+from shared.memories.writing import NewMemory, insert_memory, restore
 from tests.support.house import House
 from tests.support.settings import default_settings
 from worker.agent.memory_rules import ExtractiveAgent
-
-TOPICS = [
-    "I prefer my meetings in the morning.",
-    "I am allergic to peanuts.",
-    "My birthday is on 15 March.",
-    "I live in New York.",
-    "I speak Spanish and English.",
-    "I have two children.",
-    "I drive a Tesla.",
-    "I exercise daily before work.",
-    "I am a vegetarian.",
-    "I work remotely from home.",
-    "I love jazz.",
-    "I studied at MIT.",
-]
 
 
 @pytest.fixture
@@ -62,19 +45,6 @@ def by_hand(house: House, content: str, importance: int) -> None:
     with house.database.write() as session:
         new = NewMemory(content=content, agent="by hand", epoch=0, importance=importance)
         insert_memory(session, Subject("notes"), new, Cause("admin", "hand", house.clock.advance(1)), 10)
-
-
-def test_twelve_topics_stay_within_the_cap_and_every_removal_is_explained(extractive: House) -> None:
-    for i, topic in enumerate(TOPICS):
-        extractive.converse("notes", f"c{i}", topic, "Noted.")
-        extractive.work_off()
-        assert len(extractive.memories()) <= 10
-    with extractive.database.read() as session:
-        changes = changes_of_app(session, "notes", 200)
-    gone = {c.memory_id for c in changes} - {m.memory_id for m in extractive.memories()}
-    ends = {c.memory_id: c for c in changes if c.kind in ("removed", "absorbed", "gave_way")}
-    assert gone and gone == set(ends)
-    assert all(c.reason and c.actor == "extractive" and c.before for c in ends.values())
 
 
 @pytest.mark.both_databases
@@ -143,30 +113,6 @@ def test_where_the_agent_cannot_decide_the_rules_make_room_and_nothing_is_lost(
         assert reason.startswith("room made by the rules, as ollama:scripted ")
 
 
-def test_pinned_memories_are_never_touched_and_the_new_one_gives_way_when_all_are(house: House) -> None:
-    fill(house)
-    with house.database.write() as session:
-        for memory in house.memories():
-            edit(session, session.merge(memory), {"pinned": True}, Cause("admin", "pin", house.clock.now()))
-    house.converse("notes", "c11", "fact 11")
-    assert house.work_off() == [JobState.DONE]
-    assert "fact 11" not in house.contents() and len(house.contents()) == 10
-    with house.database.read() as session:
-        last = changes_of_app(session, "notes", 1)[0]
-    assert last.kind == ChangeKind.GAVE_WAY and "pinned" in last.reason
-
-
-def test_a_conversation_ended_again_has_one_job_and_one_memory(house: House) -> None:
-    first = house.converse("notes", "c1", "fact 1")
-    for _ in range(2):
-        with house.database.write() as session:
-            conversation = lock_conversation(session, "notes", "c1")
-            again = end(session, conversation, 0, None, house.clock.now())
-        assert [j.job_id for j in again] == [j.job_id for j in first]
-    house.work_off()
-    assert house.contents() == ["fact 1"]
-
-
 @pytest.mark.both_databases
 def test_a_job_that_outlived_its_lease_cannot_write(house: House) -> None:
     house.converse("notes", "c1", "fact 1")
@@ -199,19 +145,6 @@ def test_work_asked_for_under_an_older_epoch_writes_nothing_even_if_its_job_stil
         house.pipeline(claim)
     assert house.memories() == []
     assert bool(house.scripted.seen) is (moment == "while the agent thinks"), "purged words reach no model"
-
-
-@pytest.mark.both_databases
-def test_a_purge_empties_history_and_its_receipt_counts_what_is_left(house: House) -> None:
-    fill(house, 3)
-    receipt = house.purge()
-    assert receipt.erased["memories"] == 3 and set(receipt.left.values()) == {0}
-    with house.database.read() as session:
-        changes = changes_of_app(session, "notes", 100)
-        assert changes and all(c.before is None and c.after is None and c.reason == "erased" for c in changes)
-    house.converse("notes", "after", "a new beginning")
-    house.work_off()
-    assert house.contents() == ["a new beginning"]
 
 
 def test_memories_that_changed_twice_while_the_agent_thought_are_left_to_the_rules(house: House) -> None:

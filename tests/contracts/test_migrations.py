@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,9 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 
 from shared.apps.queries import digest_of, lock_app, log_in, token_digest_of
@@ -50,24 +53,26 @@ def test_alembics_own_command_in_a_checkout_finds_what_the_models_have_and_the_d
     empty_database_url: str,
 ) -> None:
     migrate(empty_database_url)
-    assert "No new upgrade operations detected" in alembic("check", empty_database_url)
     database = Database(empty_database_url)
     with database.engine.begin() as connection:
         connection.execute(sa.text("DROP INDEX uq_facts_said"))
     database.dispose()
-    assert "uq_facts_said" in alembic("check", empty_database_url)
+    check = [sys.executable, "-m", "alembic", "check"]
+    env = os.environ | {"DATABASE_URL": empty_database_url}
+    done = subprocess.run(check, cwd=CHECKOUT, env=env, capture_output=True, text=True, timeout=60)
+    assert re.findall(r"'(add_\w+|remove_\w+)'.*?'(\w+)'", done.stderr + done.stdout) == [
+        ("add_index", "uq_facts_said")
+    ]
 
 
-def alembic(command: str, url: str, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "alembic", command, *arguments],
-        cwd=CHECKOUT,
-        env=os.environ | {"DATABASE_URL": url},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    return done.stdout + done.stderr
+def upgrade(url: str, revision: str) -> None:
+    """Upgrade to a revision of former times."""
+    config, database = Config(), Database(url)
+    config.set_main_option("script_location", str(CHECKOUT / "shared/db/migrations"))
+    with database.engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+    database.dispose()
 
 
 def test_every_table_is_a_model_in_a_module_that_the_migrations_read() -> None:
@@ -220,7 +225,7 @@ class Installation:
 
 
 def test_what_counted_the_mentions_of_a_conversation_becomes_one_row_a_mention(empty_database_url: str) -> None:
-    alembic("upgrade", empty_database_url, "+1")
+    upgrade(empty_database_url, "+1")
     old = Installation(empty_database_url)
     old.app("notes")
     for key in (1, 2):
@@ -324,7 +329,7 @@ def test_the_release_before_goes_on_writing_beside_this_one(empty_database_url: 
 
 
 def test_who_has_a_token_from_before_logs_in_with_it(empty_database_url: str) -> None:
-    alembic("upgrade", empty_database_url, "fact_mentions")
+    upgrade(empty_database_url, "fact_mentions")
     old = Installation(empty_database_url)
     old.app("notes")
     token = {"token_id": "tok_1", "app_id": "notes", "scope": "app", "label": "", "grants": [], "created_at": AT}

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from loop.regulator import Regulator
 from loop.steps.relay_jobs import kinds_in_need
-from loop.steps.upkeep import ProbeProvider, ReconcileTenantQueues, Upkeep
+from loop.steps.upkeep import ProbeProvider, Upkeep
 from shared.base.errors import ProviderAway
 from shared.contracts.jobs import JobKind
 from shared.energy import ledger
@@ -116,13 +116,6 @@ def test_the_server_is_looked_for_only_while_something_waits_for_it(house: House
     outage.tick()
     outage.tick()
     assert outage.looks == 1, "one look for all of them"
-
-
-def test_tenant_queues_of_apps_that_only_wait_for_the_server_are_not_astray(house: House, outage: Outage) -> None:
-    house.converse("notes", "c1", "text")
-    outage.is_there = False
-    outage.tick()
-    assert ReconcileTenantQueues(house.database, house.clock).run() is False
 
 
 def test_no_memory_goes_because_the_server_went_between_draft_and_compaction(house: House, outage: Outage) -> None:
@@ -237,7 +230,7 @@ def test_a_model_that_the_server_does_not_have_is_waited_for_until_a_person_mend
         # Tried once more where the server's list is not sure to be whole, and not again for a while.
         outage.tick()
     asked = len(server.chats)
-    for _ in range(3 * house.settings.job_max_attempts):
+    for _ in range(house.settings.job_max_attempts + 1):
         house.clock.advance(3600)
         outage.tick()
     assert len(server.chats) == asked

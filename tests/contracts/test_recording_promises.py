@@ -63,33 +63,6 @@ def without(house: House, name: str) -> Iterator[None]:
         connection.execute(sa.text(f"ALTER TABLE away RENAME TO {name}"))
 
 
-def test_what_was_noted_is_written_once_and_in_order(
-    house: House, recorder: Recorder, records: RetrievalWriter
-) -> None:
-    for results in (3, 1, 2):
-        recorder.record(figures(house, results))
-    records.flush()
-    records.flush()
-    assert kept(house) == [3, 1, 2]
-
-
-def test_the_queries_of_an_app_are_booked_in_one_row(
-    house: House, recorder: Recorder, records: RetrievalWriter
-) -> None:
-    house.install("other")
-    for app_id in ("notes", "other", "notes"):
-        recorder.book(app_id, CALL)
-    records.flush()
-    assert booked(house) == [("notes", 20), ("other", 10)]
-
-
-def test_a_failure_among_the_queries_of_an_app_is_told_by_the_last(recorder: Recorder) -> None:
-    recorder.book("notes", replace(CALL, outcome=CallOutcome.ANSWERED))
-    recorder.book("notes", replace(CALL, prompt_tokens=5, outcome=CallOutcome.UNAVAILABLE))
-    [call] = recorder.take()[1].values()
-    assert (call.prompt_tokens, call.seconds, call.outcome) == (15, 1.0, CallOutcome.UNAVAILABLE)
-
-
 def test_figures_that_cannot_be_written_come_before_later_ones_the_next_time(
     house: House, recorder: Recorder, records: RetrievalWriter
 ) -> None:
@@ -127,12 +100,6 @@ def test_while_nothing_can_be_written_the_oldest_figures_give_way(house: House, 
     left = [each.results for each in recorder.take()[0]]
     assert len(left) == MOST_WAITING
     assert (left[0], left[-4:]) == (8, [MOST_WAITING + 4, 0, -1, -2])
-
-
-def test_the_thread_writes_by_itself_what_is_noted(house: House, recorder: Recorder, records: RetrievalWriter) -> None:
-    records.start()
-    recorder.record(figures(house, 7))
-    assert wait_until(lambda: kept(house), 20, "the figures to be written") == [7]
 
 
 def test_at_the_end_what_was_noted_during_the_last_writing_is_written_too(sqlite_url: str, recorder: Recorder) -> None:

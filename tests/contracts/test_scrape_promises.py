@@ -154,13 +154,6 @@ def test_what_stands_now_is_of_this_moment_and_totals_tell_their_age(api: Api) -
     assert 0 < first < metric_of(api, "afterthought_totals_age_seconds")
 
 
-def test_totals_that_are_counted_quickly_are_of_this_moment(api: Api) -> None:
-    api.install()
-    assert metric_of(api, "afterthought_apps") == 1
-    api.install("email")
-    assert metric_of(api, "afterthought_apps") == 2
-
-
 def test_no_count_holds_a_transaction_open_for_another(api: Api) -> None:
     begun = 0
 
@@ -205,13 +198,6 @@ class Slow:
         self.reader.wait(60)
         found = self.reader._last
         return None if found is None else found.value
-
-
-@pytest.fixture
-def quick() -> Slow:
-    slow = Slow(0.01)
-    slow.reader.patience_seconds = 60.0
-    return slow
 
 
 @pytest.mark.parametrize(("seconds", "pause"), [(0.5, 60), (2, 100), (10, 500)])

@@ -10,7 +10,6 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
-import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
@@ -19,14 +18,11 @@ from shared.base.errors import Configuration, Conflict, NotFound, Transient
 from shared.base.settings import Tuning
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.conversations.queries import get_conversation
-from shared.db.queries import count
-from shared.energy.models import Spending
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
 from shared.search.index_queries import vectors_by_key
-from shared.search.models import HitKind, Retrieval, doc_id_of
-from shared.search.search_queries import MOST_CHARS, keys_of, messages_at, names_at, passages_at, retrievals_since
-from shared.search.statistics import SearchMode, insert_retrievals
+from shared.search.models import HitKind, doc_id_of
+from shared.search.search_queries import MOST_CHARS, keys_of, messages_at, names_at, passages_at
 from shared.search.view import MessageFilters, SearchRequest
 from tests.support.house import House
 from tests.support.searching import Library
@@ -42,12 +38,6 @@ def library(house: House) -> Library:
     library.tell("pets", "We bought a dog last week.", "How lovely.", "It barks at night.", "Give it time.")
     library.tell("boats", "The yacht needs paint.", "Which colour?", "Blue, like the old one.", "I will note blue.")
     return library
-
-
-def test_a_message_is_found_by_its_meaning_alone(library: Library) -> None:
-    found = library.find("puppy")
-    assert found.hits[0].message_id == "pets-0"
-    assert (found.hits[0].by_words, found.hits[0].by_vector) == (False, True)
 
 
 @pytest.mark.both_databases
@@ -70,12 +60,6 @@ def test_a_conversation_with_three_results_is_looked_in_alone(library: Library) 
     library.tell("mine", *[f"Paint the fence, part {n}." for n in range(3)])
     found = library.find("paint", conversation_id="mine")
     assert ({hit.conversation_id for hit in found.hits}, found.widened) == ({"mine"}, False)
-
-
-def test_an_app_with_nothing_said_finds_nothing_and_lacks_nothing(library: Library) -> None:
-    library.house.install("empty")
-    found = library.find("paint", "empty")
-    assert (found.hits, found.degraded) == ((), ())
 
 
 @pytest.mark.parametrize("error", [Transient("away"), Configuration("no such model")], ids=["away", "not installed"])
@@ -134,15 +118,6 @@ def test_no_more_questions_are_remembered_than_fit(library: Library, monkeypatch
     assert [library.embedder.seen.count(text) for text in ("puppy", "sail", "hound")] == [1, 2, 1]
 
 
-@pytest.mark.both_databases
-def test_without_the_word_index_vectors_serve_and_that_is_said(library: Library) -> None:
-    library.house.embed()
-    with library.house.database.engine.begin() as connection:
-        connection.execute(sa.text("DROP TABLE message_words"))
-    found = library.find("puppy")
-    assert (found.hits[0].message_id, found.degraded) == ("pets-0", ("words",))
-
-
 def test_without_words_only_vectors_are_asked(library: Library) -> None:
     library.finder = library.make_finder(Tuning(hybrid=False, chunking=False))
     found = library.find("The yacht needs paint")
@@ -180,13 +155,6 @@ def test_where_nobody_is_named_words_are_looked_up_while_the_question_is_embedde
     library.finder.transactions = SimpleNamespace(read=reading)
     library.embedder.embed = embed_late
     assert library.finder.find("notes", SearchRequest("What about the Yacht?")).degraded == ()
-
-
-def test_without_chunking_a_long_message_is_found_whole(library: Library) -> None:
-    library.tell("code", "Please write it.", CODE)
-    library.finder = library.make_finder(Tuning(chunking=False))
-    best = library.find("total_price").hits[0]
-    assert (best.kind, best.content) == (HitKind.MESSAGE, CODE)
 
 
 def test_a_message_longer_than_what_is_read_to_rank_it_is_handed_out_whole(library: Library) -> None:
@@ -260,40 +228,6 @@ def test_a_search_is_narrowed_to_a_time(library: Library) -> None:
     assert ids[0] == ["late-0"]
     assert "late-0" not in ids[1] and ids[1]
     assert library.ids("blue", filters=MessageFilters(since=late + timedelta(seconds=1))) == []
-
-
-@pytest.mark.both_databases
-def test_what_is_said_after_a_search_is_found_by_the_next(library: Library) -> None:
-    assert library.ids("umbrella")[:1] != ["new-0"]
-    library.tell("new", "I lost my umbrella.")
-    assert library.ids("umbrella")[0] == "new-0"
-
-
-@pytest.mark.both_databases
-def test_a_retrieval_is_recorded_without_a_word_of_it(library: Library) -> None:
-    findings = library.find("umbrella for the canary")
-    library.finder.record(findings)
-    figures, calls = library.recorder.take()
-    with library.house.database.write() as session:
-        insert_retrievals(session, figures)
-    with library.house.database.read() as session:
-        [kept] = session.scalars(sa.select(Retrieval)).all()
-        rows = retrievals_since(session, library.house.clock.now() - timedelta(hours=1), "notes")
-    assert "canary" not in repr(vars(kept))
-    assert (rows[0].mode, rows[0].results) == (SearchMode.CHUNKED, len(findings.hits))
-    assert {"total", "words", "embed", "dense", "rank"} == set(rows[0].durations)
-    assert calls["notes"].prompt_tokens == 10
-
-
-def test_the_built_in_embedder_is_booked_later_and_costs_no_row_a_search(library: Library) -> None:
-    library.house.embed()
-    with library.house.database.read() as session:
-        before = count(session, sa.select(sa.func.count()).select_from(Spending))
-    for text in ("paint", "yacht", "colour"):
-        library.finder.find("notes", SearchRequest(text))
-    with library.house.database.read() as session:
-        assert count(session, sa.select(sa.func.count()).select_from(Spending)) == before
-    assert library.recorder.take()[1]["notes"].prompt_tokens == 30
 
 
 @pytest.mark.both_databases

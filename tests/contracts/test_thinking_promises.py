@@ -160,21 +160,6 @@ def test_a_snoozed_conversation_is_hidden_until_due_and_then_says_it_was_snoozed
     assert thinking.conversation("c").woken_at is None
 
 
-def test_a_pending_approval_is_not_an_answer_and_no_second_draft_is_made(thinking: Thinking) -> None:
-    thinking.change_app(approves_answers=True)
-    thinking.said("c", "hello")
-    thinking.will(respond("Hi."))
-    assert thinking.think() is TurnOutcome.DRAFTED
-    assert thinking.answers("c") == []
-    assert thinking.conversation("c").unanswered_since is not None
-    assert (thinking.choose(), thinking.events()) == (None, ["answer.pending"])
-    decide(thinking, "approve")
-    assert thinking.answers("c") == ["Hi."]
-    assert thinking.conversation("c").unanswered_since is None
-    assert thinking.events() == ["answer.pending", "answer.sent"]
-    assert [draft.content for draft in thinking.drafts()] == [None]
-
-
 def test_something_new_supersedes_a_draft_and_is_thought_about(thinking: Thinking) -> None:
     thinking.change_app(approves_answers=True)
     thinking.said("c", "hello")
@@ -478,15 +463,6 @@ def test_a_budget_that_is_overspent_is_told_and_never_enforced(thinking: Thinkin
     assert "status exceeded" in thinking.prompt and "remaining -" in thinking.prompt
 
 
-def test_each_call_is_booked_on_the_conversation(thinking: Thinking) -> None:
-    thinking.said("c", "hello")
-    thinking.will(call("think", thoughts="Well."), respond("Hi."))
-    thinking.think()
-    calls = {"kind": "think", "agent": "model", "outcome": "answered"}
-    assert thinking.counted("model_calls_total", **calls) == 2
-    assert thinking.counted("energy_spent_units_total", kind="think") > 0
-
-
 def test_thoughts_are_kept_nowhere(thinking: Thinking, capsys: pytest.CaptureFixture[str]) -> None:
     thinking.said("c", "hello")
     thinking.will(call("think", thoughts="the canary sings"), respond("Hi."))
@@ -507,13 +483,6 @@ def test_no_transaction_is_open_while_the_model_thinks(thinking: Thinking) -> No
     thinking.will(look, look)
     thinking.think()
     assert held == [False, False]
-
-
-def test_without_anything_to_attend_to_no_model_is_built_or_called(reviewing: Thinking) -> None:
-    for _ in range(5):
-        assert reviewing.think() is None
-        reviewing.house.clock.advance(3600)
-    assert (reviewing.made, reviewing.chat.exchanges) == ([], [])
 
 
 @pytest.mark.parametrize("kind", ["unanswered", "review", "selected"])

@@ -21,7 +21,6 @@ from shared.search.tuning import (
     change_tuning,
     in_force,
     overlay,
-    tuning_in_force,
     tuning_of,
 )
 from tests.support.house import House
@@ -38,30 +37,6 @@ def change(house: House, scope: str, **wanted: object) -> TuningChange:
 def tuning(house: House, app_id: str | None = APP) -> Tuning:
     with house.database.read() as session:
         return in_force(session, DEFAULTS, app_id)
-
-
-def test_the_nearest_value_is_in_force(house: House) -> None:
-    assert tuning(house) == tuning(house, None) == DEFAULTS
-    change(house, EVERYWHERE, token_budget=2000, hybrid=False)
-    change(house, APP, token_budget=300)
-    assert (tuning(house).token_budget, tuning(house).hybrid) == (300, False)
-    assert tuning(house, "email").token_budget == tuning(house, None).token_budget == 2000
-    with house.database.read() as session:
-        sources = tuning_in_force(session, DEFAULTS, APP).sources
-    assert (sources["token_budget"], sources["hybrid"], sources["alpha"]) == (TuningSource.APP, "everywhere", "setting")
-
-
-def test_null_takes_a_change_back_and_leaves_the_others(house: House) -> None:
-    change(house, APP, token_budget=300, hybrid=False)
-    done = change(house, APP, token_budget=None)
-    assert (done.in_force.tuning.token_budget, done.in_force.tuning.hybrid) == (900, False)
-    assert done.in_force.sources["token_budget"] is TuningSource.SETTING
-
-
-def test_a_change_says_what_it_clamped(house: House) -> None:
-    done = change(house, EVERYWHERE, token_budget=50, summary_frequency=100, metrics_days=9999)
-    assert set(done.clamped) == {"token_budget", "metrics_days"}
-    assert (done.in_force.tuning.token_budget, done.in_force.tuning.metrics_days) == (100, 365)
 
 
 def test_weights_are_judged_together_and_kept_together(house: House) -> None:
@@ -91,14 +66,11 @@ def test_a_refused_change_changes_nothing(house: House, scope: str, wanted: dict
 @pytest.mark.parametrize(
     "damaged",
     [
-        "[1]",
-        '{"token_budget": "many"}',
-        '{"alpha": 0.9, "beta": 0.9, "gamma": 0.9}',
-        "null",
+        "[1]", '{"token_budget": "many"}', '{"alpha": 0.9, "beta": 0.9, "gamma": 0.9}', "null",
         '{"formula": ["signals"]}',
     ],
     ids=["a list", "a word for a number", "weights that do not add up", "null", "a list for a word"],
-)
+)  # fmt: skip
 def test_a_damaged_row_counts_for_nothing_and_can_be_mended(house: House, damaged: str) -> None:
     change(house, EVERYWHERE, hybrid=False)
     change(house, APP, token_budget=300)

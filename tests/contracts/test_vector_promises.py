@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import select
@@ -22,11 +21,10 @@ from shared.search.index import FillProgress, VectorSetStatus, index_status
 from shared.search.models import MessageVector, SetState, Unembedded, conversation_of
 from shared.search.passages import passages_of
 from shared.search.search_queries import look_at
-from shared.search.vectors import VectorMatrices, arrange_sets, live_sets, unpack
+from shared.search.vectors import VectorMatrices, live_sets, unpack
 from tests.contracts.test_index_promises import CODE, fill, messages, tell
 from tests.support.embedding import ScriptedEmbedder, change_model
 from tests.support.house import House
-from worker.pipelines import embed_messages
 from worker.pipelines.embed_messages import EmbedMessages
 
 pytestmark = pytest.mark.both_databases
@@ -98,44 +96,12 @@ def test_many_messages_are_embedded_in_batches_the_newest_conversation_first(
     assert embedder.seen[0] == "a swan"
 
 
-def test_a_message_with_many_passages_does_not_make_a_round_long(house: House, embedder: ScriptedEmbedder) -> None:
-    house.embed_batch = 2
-    rounds: list[int] = []
-    embedder.while_embedding = lambda: rounds.append(len(embedder.seen))
-    tell(house, "notes", "c1", *[CODE] * 3)
-    parts = 1 + len(passages_of(CODE))
-    house.embed()
-    assert max(np.diff([0, *rounds])) <= max(parts, 2 * embed_messages.TEXTS_PER_MESSAGE)
-    check_vectors(house, "ollama:first")
-
-
-def test_one_job_an_app_is_asked_for_at_a_time(house: House, embedder: ScriptedEmbedder) -> None:
-    house.install("other")
-    tell(house, "notes", "c1", "a heron")
-    tell(house, "other", "c1", "a swan")
-    assert house.ask_for_vectors()
-    assert not house.ask_for_vectors()
-    assert sorted(str(job.app_id) for job in house.jobs(kind="embed_messages")) == ["notes", "other"]
-    assert house.work_off() == [JobState.DONE] * 2
-    tell(house, "notes", "c1", "another")
-    assert house.ask_for_vectors(), "a job that is over does not stand in the way of the next"
-
-
 def hurry(house: House, embedder: ScriptedEmbedder) -> None:
     """Carry out what is due with a clock on which each look takes fifteen seconds."""
     ticks = itertools.count(0, 15)
     parts = (house.database, house.clock, embedder, house.accountant, house.metrics, 8)
     hasty = EmbedMessages(*parts, elapsed=lambda: float(next(ticks)))
     assert [hasty(claim) for claim in house.claims()] == [JobState.DONE]
-
-
-def test_a_job_that_has_taken_long_gives_way_and_another_goes_on(house: House, embedder: ScriptedEmbedder) -> None:
-    tell(house, "notes", "c1", *[f"heron {n}" for n in range(20)])
-    house.ask_for_vectors()
-    hurry(house, embedder)
-    assert 0 < len(embedder.seen) < 20
-    house.embed()
-    check_vectors(house, "ollama:first")
 
 
 @pytest.mark.parametrize("way", ["said", "filled in"])
@@ -211,17 +177,6 @@ def test_apps_that_rest_do_not_keep_others_from_their_turn(
     assert not any(step.run() for _ in range(4)), "what failed for good is not tried again in haste"
     house.clock.advance(1)
     assert any(step.run() for _ in range(4))
-
-
-def test_embedding_is_metered_and_a_purge_of_memories_does_not_lose_it(
-    house: House, embedder: ScriptedEmbedder
-) -> None:
-    tell(house, "notes", "c1", "a heron")
-    house.ask_for_vectors()
-    house.purge()
-    assert house.embed() == [JobState.DONE]
-    check_vectors(house, "ollama:first")
-    assert (house.counted("energy_spent_units_total", kind="embed") or 0) > 0
 
 
 ERASURES: list[Callable[[Session, House], object]] = [
@@ -368,20 +323,6 @@ def test_going_back_to_the_former_model_keeps_it_serving_and_completes_it(
     assert list(sets(house)) == ["ollama:first"]
 
 
-def test_what_was_given_up_is_filled_again_when_it_comes_back(house: House, embedder: ScriptedEmbedder) -> None:
-    tell_of_twenty(house)
-    second = change_model(house, "ollama:second", embedder)
-    interrupted(house, second, after=8)
-    cancel_jobs(house)
-    with house.database.write() as session:
-        arrange_sets(session, "notes", "ollama:first", house.clock.now())
-    assert sets(house)["ollama:second"].state is SetState.RETIRED
-    second.seen.clear()
-    house.embed()
-    assert len(second.seen) == 12, "the vectors it had are taken over"
-    check_vectors(house, "ollama:second")
-
-
 def test_what_is_erased_during_a_fill_is_in_neither_set(house: House, embedder: ScriptedEmbedder) -> None:
     tell(house, "notes", "c1", *[f"heron {n}" for n in range(20)])
     tell(house, "notes", "c2", "a swan")
@@ -397,15 +338,6 @@ def test_what_is_erased_during_a_fill_is_in_neither_set(house: House, embedder: 
     house.embed()
     assert no_vectors_of(house, gone)
     check_vectors(house, "ollama:second")
-
-
-def test_an_app_without_messages_changes_its_model_at_once(house: House, embedder: ScriptedEmbedder) -> None:
-    tell(house, "notes", "c1", "a heron")
-    house.embed()
-    house.erase()
-    change_model(house, "ollama:second")
-    house.embed()
-    assert [(one.model, one.state) for one in sets(house).values()] == [("ollama:second", SetState.SERVING)]
 
 
 def test_a_model_whose_vectors_change_their_length_is_refused_by_name(house: House, embedder: ScriptedEmbedder) -> None:

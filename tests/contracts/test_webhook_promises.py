@@ -19,7 +19,6 @@ from shared.base.errors import AfterthoughtError, RetryLater
 from shared.base.subjects import Subject
 from shared.contracts.jobs import JobKind, JobMessage, WebhookPayload, WorkClass
 from shared.contracts.values import EventKind
-from shared.energy import ledger
 from shared.erasure.erasing import purge_memories
 from shared.events import webhooks
 from shared.events.addresses import guard_of, parse
@@ -148,29 +147,6 @@ def test_a_webhook_is_told_only_of_the_kinds_and_the_app_it_asked_for(post: Post
     assert "content" not in receiver.received[0].json
 
 
-def test_one_event_is_one_delivery_however_often_it_is_published(post: Post, receiver: Receiver) -> None:
-    post.add(receiver.url)
-    post.remember("Likes tea.")
-    for _ in range(3):
-        post.publish.run()
-    assert len(post.deliveries()) == 1 and post.told == [1]
-
-
-def test_a_webhook_that_hangs_keeps_nothing_from_the_others_of_its_app(post: Post, receiver: Receiver) -> None:
-    hung, well = post.add("http://127.0.0.1:9/"), post.add(receiver.url)
-    for number in range(3):
-        post.remember(f"fact {number}")
-    told, claims = [], post.claims()
-    while mine := [claim for claim in claims if claim.payload["webhookId"] == well.webhook_id]:
-        assert len(mine) == 1, "each webhook is told of one event at a time"
-        assert post.attempt(mine[0]) is JobState.DONE
-        told.append(mine[0].payload["position"])
-        claims = post.due()
-    assert told == [1, 2, 3]
-    running = post.house.jobs(state=JobState.RUNNING)
-    assert [job.payload["webhookId"] for job in running] == [hung.webhook_id]
-
-
 def test_however_much_waits_for_a_webhook_that_hangs_the_others_are_told(post: Post, receiver: Receiver) -> None:
     hung = post.add("http://127.0.0.1:9/")
     post.remember("Likes tea.")
@@ -241,14 +217,14 @@ def test_a_webhook_that_took_nothing_for_a_day_is_disabled_and_that_is_an_event(
         handler.end_headers()
 
     receiver.behave = refuse
-    for number in range(60):
+    for number in range(20):
         post.remember(f"fact {number}")
     while (found := post.webhook(webhook.webhook_id)).disabled_at is None:
         [claim] = post.claims()
         post.attempt(claim)
         attempts += 1
-        post.house.clock.advance(1800)
-        assert attempts < 60
+        post.house.clock.advance(7200)
+        assert attempts < 20
     assert found.failing_since is not None
     assert found.disabled_at - found.failing_since >= timedelta(days=1) and found.failures == attempts
     assert found.disabled_why is not None and "it took nothing since 2026-03-01 12:00 UTC" in found.disabled_why
@@ -427,13 +403,3 @@ def test_a_delivery_that_has_become_pointless_ends_and_says_why(post: Post, rece
     assert post.attempt(claim) is JobState.NOTHING and receiver.received == []
     [job] = post.deliveries()
     assert job.reason and house.counted("webhook_deliveries_total", outcome="dropped") == 1
-
-
-def test_a_delivery_costs_no_energy_and_no_job_row_holds_a_secret(post: Post, receiver: Receiver) -> None:
-    webhook = post.add(receiver.url)
-    post.remember("zyzzogeton")
-    post.attempt(post.claims()[0])
-    [job] = post.deliveries()
-    assert job.work_class == WorkClass.DELIVERY and job.payload == {"webhookId": webhook.webhook_id, "position": 1}
-    with post.house.database.read() as session:
-        assert ledger.unsettled(session) == 0

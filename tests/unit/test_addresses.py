@@ -44,17 +44,12 @@ def test_an_address_that_is_not_public_may_not_be_called(address: str) -> None:
 @pytest.mark.parametrize(
     ("internal", "address", "may"),
     [
-        ("127.0.0.1", "127.0.0.1", True),
-        ("127.0.0.1", "127.0.0.2", False),
-        ("10.1.0.0/16", "10.1.2.3", True),
-        ("10.1.0.0/16", "10.2.0.1", False),
-        ("10.1.0.0/16", "::ffff:10.1.2.3", True),
-        ("10.1.0.0/16, ::1", "::1", True),
-        ("fd00::/8", "fd12::1", True),
-        ("fd00::/8", "fc12::1", False),
+        ("127.0.0.1", "127.0.0.1", True), ("127.0.0.1", "127.0.0.2", False), ("10.1.0.0/16", "10.1.2.3", True),
+        ("10.1.0.0/16", "10.2.0.1", False), ("10.1.0.0/16", "::ffff:10.1.2.3", True),
+        ("10.1.0.0/16, ::1", "::1", True), ("fd00::/8", "fd12::1", True), ("fd00::/8", "fc12::1", False),
         ("127.0.0.1", "169.254.169.254", False),
     ],
-)
+)  # fmt: skip
 def test_addresses_inside_may_be_called_where_the_settings_name_them(internal: str, address: str, may: bool) -> None:
     assert guard_of(internal).allows(ip_address(address)) is may
 
@@ -135,17 +130,11 @@ def test_a_name_that_does_not_resolve_may_do_so_later() -> None:
 @pytest.mark.parametrize(
     ("address", "own"),
     [
-        ("http://127.0.0.1:11434", True),
-        ("http://localhost", True),
-        ("http://ollama.localhost:1", True),
-        ("http://[::1]:11434", True),
-        ("http://0.0.0.0:11434", True),
-        ("http://ollama:11434", False),
-        ("https://10.0.0.5", False),
-        ("http://localhost.example.com", False),
-        ("", False),
+        ("http://127.0.0.1:11434", True), ("http://localhost", True), ("http://ollama.localhost:1", True),
+        ("http://[::1]:11434", True), ("http://0.0.0.0:11434", True), ("http://ollama:11434", False),
+        ("https://10.0.0.5", False), ("http://localhost.example.com", False), ("", False),
     ],
-)
+)  # fmt: skip
 def test_only_this_machines_own_addresses_are_loopback(address: str, own: bool) -> None:
     assert is_loopback(address) is own
 

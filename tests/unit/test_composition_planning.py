@@ -135,26 +135,12 @@ def test_what_a_chosen_version_leaves_goes_to_the_others() -> None:
     assert (new.way, new.allocation) == (ComponentForm.COMPRESS, 2800)
 
 
-def test_a_version_asked_for_by_name_is_used_whether_it_fits_or_not() -> None:
-    [one] = planned(wish(50_000, 1200, 40_000, version_id="v002"), available=2000)
-    assert (one.way, number(one), one.allocation) == (ComponentForm.VERSION, 2, 2000)
-    [one] = planned(wish(50_000, version_id="original"), available=2000)
-    assert one.way is ComponentForm.ORIGINAL
-
-
 @pytest.mark.parametrize(("tokens", "available", "ratio"), [(1001, 1000, 2), (10**7, 1000, 100), (3001, 1000, 4)])
 def test_the_ratio_is_rounded_up_and_stays_within_what_can_be_asked_for(
     tokens: int, available: int, ratio: int
 ) -> None:
     [one] = planned(wish(tokens), available=available)
     assert one.settings is not None and one.settings.compaction_ratio == ratio
-
-
-def test_a_version_that_is_being_made_is_joined() -> None:
-    [one] = planned(wish(50_000, running=7), available=2000)
-    assert (one.way, number(one)) == (ComponentForm.JOIN, 7)
-    [one] = planned(wish(50_000, 1900, running=7), available=2000)
-    assert (one.way, number(one)) == (ComponentForm.VERSION, 1)
 
 
 def test_of_two_versions_that_fit_the_one_that_kept_what_was_marked_is_taken() -> None:

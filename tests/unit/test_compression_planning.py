@@ -13,13 +13,7 @@ from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, markdown_
 from shared.sessions.compress.plan import Rank, is_rule, pieces_of, plan_compression, statements_in
 from shared.sessions.compress.run import Version
 from shared.sessions.compress.settings import PRESETS, CompressionMode, CompressionSettings, Tier, aggressiveness_of
-from shared.sessions.compress.sources import (
-    failure_line,
-    has_failed,
-    read_original,
-    shorten_input,
-    shorten_result,
-)
+from shared.sessions.compress.sources import failure_line, has_failed, read_original, shorten_input, shorten_result
 from shared.sessions.text import NameRanking, cut, names_in
 from shared.sessions.transcripts.contents import read_blocks
 from tests.support.clock import FrozenClock

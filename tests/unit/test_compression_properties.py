@@ -201,7 +201,7 @@ def made_up(exchanges: int) -> Transcript:
 
 
 @needs_data
-@pytest.mark.parametrize("ratio", [2, 3, 4, 5, 7, 10, 13, 17, 20, 25, 30])
+@pytest.mark.parametrize("ratio", [2, 4, 10, 17, 30])
 @pytest.mark.parametrize("name", LONG)
 def test_the_ratio_asked_for_is_met_within_a_fifth_where_there_is_text_enough(
     tmp_path: Path, name: str, ratio: int

@@ -183,21 +183,15 @@ KNOWN_FACTS = st.lists(
     unique_by=lambda fact: fact.fact_id,
 )
 SCALES: list[TokenCounting] = [
-    TokenCounting(),
-    TokenCounting(Rate(1000, 1700)),
-    TokenCounting(Rate(5, 1)),
-    UpperBoundCounting(),
-]
+    TokenCounting(), TokenCounting(Rate(1000, 1700)), TokenCounting(Rate(5, 1)), UpperBoundCounting(),
+]  # fmt: skip
 
 
 def test_pinned_ones_come_first_then_project_preference_and_identity() -> None:
     facts = [
-        known(1, IDENTITY),
-        known(2, PREFERENCE),
-        known(3, PROJECT),
-        known(4, IDENTITY, pin=2),
+        known(1, IDENTITY), known(2, PREFERENCE), known(3, PROJECT), known(4, IDENTITY, pin=2),
         known(5, PROJECT, pin=3),
-    ]
+    ]  # fmt: skip
     assert ids(order_for(facts, ABOUT_ME)) == [4, 5, 3, 2, 1]
 
 
@@ -527,12 +521,6 @@ def test_a_conversation_is_compacted_from_exactly_four_fifths_of_the_window_on(
     assert result.trimmed == (0 if stage is CompactionStage.NONE else 2)
 
 
-def test_a_reserve_that_would_be_touched_is_kept_free_before_the_window_is_full() -> None:
-    assert composed(said("uauauauaua", 400), WIDE, 4192).stage is CompactionStage.NONE
-    result = composed(said("uauauauaua", 400), WIDE, 4500)
-    assert (result.stage, result.tokens, result.trimmed) == (CompactionStage.TRIMMED, 3200, 2)
-
-
 @pytest.mark.parametrize(
     ("budget", "left"),
     [
@@ -550,16 +538,6 @@ def test_a_reserve_that_would_be_touched_is_kept_free_before_the_window_is_full(
 def test_what_is_still_too_long_goes_in_turn(budget: int, left: list[int]) -> None:
     messages, cut = truncate(said("sauasatuauu"), WIDE, budget)
     assert (places(messages), cut) == (left, False)
-
-
-def test_of_two_system_messages_the_first_stays_though_the_other_is_among_the_last() -> None:
-    messages, cut = truncate(said("suasu"), WIDE, 200)
-    assert (places(messages), cut) == ([0, 4], False)
-
-
-def test_a_last_message_longer_than_what_the_reserve_leaves_stays_whole_and_alone() -> None:
-    result = composed(said("uau", [50, 50, 8000]), WIDE, 1000)
-    assert (places(result.messages), result.tokens, result.is_cut) == ([2], 8000, False)
 
 
 def test_what_belongs_to_the_last_message_stays_with_it_however_short_it_must_be() -> None:
@@ -587,21 +565,6 @@ def test_the_least_certain_figure_is_the_one_that_is_named() -> None:
     assert source(bare, counting) is TokenSource.PROVIDER
     assert source(remembering, counting) is TokenSource.CALIBRATED
     assert source(remembering, TokenCounting()) is TokenSource.ESTIMATED
-
-
-def test_in_the_second_stage_identity_goes_and_projects_and_pins_stay() -> None:
-    facts = [
-        known(1, PROJECT, 0.9), known(2, PREFERENCE, 0.9), known(3, PREFERENCE, 0.7), known(4, IDENTITY, 0.9),
-        known(5, IDENTITY, 0.9, pin=1),
-    ]  # fmt: skip
-    material = RecallMaterial("Notes", (RecalledMemory(1, "m" * 100, NOON),), order_for(facts, ABOUT_ME))
-    some = composed(said("uauaua", 1000), WIDE, 1000, material)
-    assert (some.stage, set(some.head.fact_ids)) == (CompactionStage.NONE, {1, 2, 3, 4, 5})
-    assert some.head.memory_ids == (1,)
-    full = composed(said("uauaua", [1000, 1000, 1000, 1000, 1000, 1550]), WIDE, 0, material)
-    assert (full.stage, full.trimmed, full.is_cut) == (CompactionStage.REDUCED, 0, False)
-    assert set(full.head.fact_ids) == {1, 2, 5}
-    assert full.head.memory_ids == (), "memories give way as long as the window is full"
 
 
 def sent_as(payload: dict[str, Any]) -> Utterance:

@@ -38,34 +38,25 @@ def weekday(day: date, name: str, step: int) -> str:
 
 
 MEANT: dict[str, Callable[[date], str]] = {
-    "today": said,
-    "tonight": said,
-    "this morning": said,
-    "yesterday": lambda day: said(day - timedelta(days=1)),
+    "today": said, "tonight": said, "this morning": said, "yesterday": lambda day: said(day - timedelta(days=1)),
     "last night": lambda day: said(day - timedelta(days=1)),
     "the day before yesterday": lambda day: said(day - timedelta(days=2)),
     "tomorrow": lambda day: said(day + timedelta(days=1)),
     "tomorrow evening": lambda day: said(day + timedelta(days=1)),
     "the day after tomorrow": lambda day: said(day + timedelta(days=2)),
     "three days from now": lambda day: said(day + timedelta(days=3)),
-    "2 days ago": lambda day: said(day - timedelta(days=2)),
-    "next week": lambda day: f"the week after {said(day)}",
+    "2 days ago": lambda day: said(day - timedelta(days=2)), "next week": lambda day: f"the week after {said(day)}",
     "last weekend": lambda day: f"the weekend before {said(day)}",
     "two weeks ago": lambda day: f"two weeks before {said(day)}",
     "a few days ago": lambda day: f"a few days before {said(day)}",
     "a fortnight ago": lambda day: f"a fortnight before {said(day)}",
     "this weekend": lambda day: f"the weekend of {said(day + timedelta(days=5 - day.weekday()))}",
-    "next Friday": lambda day: weekday(day, "Friday", 1),
-    "last Monday": lambda day: weekday(day, "Monday", -1),
-    "this month": lambda day: month(day, 0),
-    "next month": lambda day: month(day, 1),
-    "last month": lambda day: month(day, -1),
-    "three months ago": lambda day: month(day, -3),
-    "this year": lambda day: str(day.year),
-    "next year": lambda day: str(day.year + 1),
-    "last year": lambda day: str(day.year - 1),
-    "5 years ago": lambda day: str(day.year - 5),
-}
+    "next Friday": lambda day: weekday(day, "Friday", 1), "last Monday": lambda day: weekday(day, "Monday", -1),
+    "this month": lambda day: month(day, 0), "next month": lambda day: month(day, 1),
+    "last month": lambda day: month(day, -1), "three months ago": lambda day: month(day, -3),
+    "this year": lambda day: str(day.year), "next year": lambda day: str(day.year + 1),
+    "last year": lambda day: str(day.year - 1), "5 years ago": lambda day: str(day.year - 5),
+}  # fmt: skip
 DAYS = [date(2023, 12, 31), date(2024, 1, 1), date(2024, 2, 28), date(2024, 2, 29), date(2024, 3, 1),
         date(2024, 3, 31), date(2025, 6, 15), date(2026, 11, 30)]  # fmt: skip
 NEAR_MIDNIGHT = [time(0, 0), time(0, 4, 59), time(12, 0), time(23, 55), time(23, 59, 59, 999_999)]

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from shared.base.errors import Configuration
 from shared.base.setting_groups import ModelSettings
@@ -24,25 +23,18 @@ from shared.contracts.jobs import JobKind
 from shared.jobs.models import Job, JobState
 from shared.llm import minilm
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
-from shared.llm.embedding import Embedder, NgramEmbedder, book_local, normalised
+from shared.llm.embedding import Embedder, NgramEmbedder, book_local
 from shared.llm.minilm import MiniLmEmbedder, WordVectors
 from shared.llm.providers import make_embedder
 from shared.search.index import may_enqueue
 from shared.search.models import LAST_CONVERSATION, LAST_POSITION, SetState, doc_id_of
 from shared.search.vectors import (
     VectorSetChange,
-    as_words,
-    likeness_of,
-    nearest,
     pack,
     set_change_for,
-    signs,
-    signs_of_rows,
     unpack,
-    unpack_all,
 )
 from shared.search.view import SearchScope
-from shared.search.word_index import HASH_BYTES, WordKey
 from tests.support.chance import examples
 from tests.support.meters import Calls
 
@@ -51,11 +43,7 @@ needs_model = pytest.mark.skipif(not minilm.is_installed(), reason="the built-in
 
 
 @pytest.fixture(
-    params=[
-        "ngrams",
-        pytest.param("at once", marks=needs_model),
-        pytest.param("in background", marks=needs_model),
-    ]
+    params=["ngrams", pytest.param("at once", marks=needs_model), pytest.param("in background", marks=needs_model)]
 )
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     if request.param == "ngrams":
@@ -76,10 +64,6 @@ def test_a_vector_does_not_depend_on_its_company(embedder: Embedder) -> None:
         assert together[place] == pytest.approx(embedder.embed([texts[place]], Calls())[0], abs=1e-4)
 
 
-def test_no_text_gives_no_vector(embedder: Embedder) -> None:
-    assert len(embedder.embed([], Calls())) == 0
-
-
 @pytest.mark.parametrize(
     "text", ["", " \n", "🎉", "日本語", "\ud800"], ids=["empty", "blank", "emoji", "cjk", "surrogate"]
 )
@@ -94,12 +78,6 @@ def test_the_work_is_booked_once_at_the_built_in_agents_price(embedder: Embedder
         (WorkKind.EMBED, EXTRACTIVE, CallOutcome.ANSWERED)
     ]
     assert calls[0].prompt_tokens == calls.estimates[0].most_prompt_tokens > 0
-
-
-def test_what_is_spelt_alike_is_alike_to_letters() -> None:
-    one, same, other = NgramEmbedder().embed(["Lives in Lyon.", "lives in LYON", "Plays the harp"], Calls())
-    assert one @ same == pytest.approx(1, abs=1e-5)
-    assert one @ other < 0.3
 
 
 def test_work_that_failed_is_booked_as_not_answered() -> None:
@@ -247,52 +225,12 @@ DIMENSIONS = [3, 8, 63, 64, 65, 384, 512]
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def some_rows(count: int, dimensions: int, seed: int = 7) -> NDArray[np.float32]:
-    """Return unit vectors that look like an embedder's."""
-    drawn = np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
-    return normalised(drawn)
-
-
 @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=20))
 @settings(max_examples=examples(100))
 def test_whatever_a_vector_holds_no_dimension_is_off_by_more_than_a_step(values: list[float]) -> None:
     row = np.array(values, np.float32)
     step = float(np.abs(row).max()) / 127
     assert np.abs(unpack(pack(row)) - row).max() <= 0.51 * step + 1e-30
-
-
-def test_a_vector_of_zeros_stays_one_and_is_like_nothing() -> None:
-    stored = pack(np.zeros(5, np.float32))
-    assert unpack(stored).tolist() == [0.0] * 5
-    assert likeness_of([stored], np.ones(5, np.float32)).tolist() == [0.0]
-
-
-def test_the_likeness_of_stored_vectors_is_their_cosine() -> None:
-    rows = some_rows(50, 384)
-    stored = [pack(row) for row in rows]
-    assert np.allclose(likeness_of(stored, rows[0]), rows @ rows[0], atol=0.01)
-    assert np.array_equal(unpack_all(stored)[3], unpack(stored[3]))
-    assert likeness_of([], rows[0]).shape == (0,)
-
-
-@pytest.mark.parametrize("dimensions", DIMENSIONS)
-def test_the_signs_of_stored_vectors_are_those_of_the_vectors(dimensions: int) -> None:
-    rows = some_rows(20, dimensions)
-    rows[np.abs(rows) < 0.02 * np.abs(rows).max()] = 0.0  # What rounds to nothing has no sign.
-    reduced = signs_of_rows([(nth, nth, 0, pack(row)) for nth, row in enumerate(rows)], dimensions)
-    words = as_words(reduced["signs"])
-    assert words.shape == (-(-dimensions // 64), 20)
-    assert np.array_equal(words, as_words(signs(rows)))
-    bits = np.unpackbits(words.T.copy().view(np.uint8), axis=1)[:, :dimensions]
-    assert np.array_equal(bits.astype(bool), rows > 0)
-
-
-@pytest.mark.parametrize("total", [0, 7, 300, 40_000])
-def test_the_nearest_are_those_that_differ_in_the_fewest_signs(total: int) -> None:
-    distances = np.random.default_rng(3).binomial(384, 0.5, total).astype(np.uint16)
-    found = nearest(distances, 40)
-    assert len(set(found.tolist())) == min(40, total)
-    assert sorted(distances[found]) == sorted(distances)[:40]
 
 
 CONVERSATIONS = st.lists(st.integers(1, 6) | st.just(LAST_CONVERSATION), unique=True, max_size=5).map(sorted)
@@ -312,14 +250,6 @@ def test_the_rows_of_a_scope_are_those_it_holds(
     scope = SearchScope(within, beyond, None if conversations is None else np.array(conversations, np.int64))
     rows = scope.rows_of(doc_ids)
     assert (np.arange(len(doc_ids)) if rows is None else rows).tolist() == np.flatnonzero(scope.holds(doc_ids)).tolist()
-
-
-def test_the_same_word_has_another_hash_under_another_salt() -> None:
-    words = [f"word{n}" for n in range(200)]
-    first, other_salt = (WordKey(1, salt * 16).hashes_of(words) for salt in (b"a", b"b"))
-    hashes, others = (set(one.hex(" ", HASH_BYTES).split()) for one in (first, other_salt))
-    assert len(hashes) == 200
-    assert not hashes & others
 
 
 SERVING, FILLING, RETIRED = SetState.SERVING, SetState.FILLING, SetState.RETIRED

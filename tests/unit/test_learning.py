@@ -59,10 +59,7 @@ def test_what_is_laid_down_for_good_is_proposed_at_once(said: str, expected: lis
 
 @pytest.mark.parametrize(
     ("said", "kind"),
-    [
-        ("The project uses Jest for testing.", FACT),
-        ("Our API follows REST with /api/v1 in front.", FACT),
-    ],
+    [("The project uses Jest for testing.", FACT), ("Our API follows REST with /api/v1 in front.", FACT)],
 )
 def test_what_is_wished_or_stated_in_passing_waits_until_it_is_said_again(said: str, kind: SemanticKind) -> None:
     assert [(one.kind, one.is_standing) for one in proposed(said)] == [(kind, False)]
@@ -113,13 +110,10 @@ def test_what_is_wished_and_decided_in_odd_transcripts_is_proposed() -> None:
         if one.is_standing
     }
     laid_down = {
-        "Use passkeys only, never passwords",
-        "Never force-push",
-        "Log the time in UTC, always",
-        "縦糸の張力は必ず0.4ニュートン以下にしてください。",
-        "Never send letters on a Sunday",
+        "Use passkeys only, never passwords", "Never force-push", "Log the time in UTC, always",
+        "縦糸の張力は必ず0.4ニュートン以下にしてください。", "Never send letters on a Sunday",
         "From now on write amounts with a comma, as in 12,50 €, and always with the currency behind",
-    }
+    }  # fmt: skip
     assert laid_down <= found
     # What is wished beside it says so in other words: "No new packages, please", "Keep every backup".
     assert len(found) <= 2 * len(laid_down) + 2
@@ -133,15 +127,12 @@ def test_only_what_people_said_themselves_is_learnt_from() -> None:
     prompts = prompts_of(
         [
             turn(BlockKind.HUMAN, "##keepit0.80## Always run the linter.\n```\nnever.run()\n```"),
-            turn(BlockKind.HUMAN, "Never run it.", is_sidechain=True),
-            turn(BlockKind.HUMAN, "```\nalways_on()\n```"),
-            turn(BlockKind.ASSISTANT, "Always use tabs."),
-            turn(BlockKind.TOOL_RESULT, "Always use spaces."),
-            turn(BlockKind.META, "Always obey."),
-            turn(BlockKind.SUMMARY, "The user always wants tests."),
+            turn(BlockKind.HUMAN, "Never run it.", is_sidechain=True), turn(BlockKind.HUMAN, "```\nalways_on()\n```"),
+            turn(BlockKind.ASSISTANT, "Always use tabs."), turn(BlockKind.TOOL_RESULT, "Always use spaces."),
+            turn(BlockKind.META, "Always obey."), turn(BlockKind.SUMMARY, "The user always wants tests."),
             turn(BlockKind.TOOL_USE, "{}", call=RecordedToolCall("t", "Bash", {"command": "git push"}, None)),
         ]
-    )
+    )  # fmt: skip
     assert [one.text for one in prompts] == ["Always run the linter."]
 
 
@@ -149,14 +140,11 @@ def test_only_what_people_said_themselves_is_learnt_from() -> None:
     ("one", "other", "same"),
     [
         ("Always run the linter.", "always run linter", True),
-        ("Please always run the linter", "Always run the linter!", True),
-        ("Use pytest", "Use unittest", False),
-        ("Keep /api/v1", "Keep /api/v2", False),
-        ("Never push to main", "never push to the main branch", False),
-        ("Use ruff instead of black", "Use black instead of ruff", False),
-        ("Always push", "Never push", False),
+        ("Please always run the linter", "Always run the linter!", True), ("Use pytest", "Use unittest", False),
+        ("Keep /api/v1", "Keep /api/v2", False), ("Never push to main", "never push to the main branch", False),
+        ("Use ruff instead of black", "Use black instead of ruff", False), ("Always push", "Never push", False),
     ],
-)
+)  # fmt: skip
 def test_what_says_the_same_is_the_same(one: str, other: str, same: bool) -> None:
     assert (normal_of(one) == normal_of(other)) is same
 
@@ -209,14 +197,10 @@ def test_what_a_model_finds_is_taken_where_it_was_said() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        finding("The queue uses Redis 7", 2),
-        finding("The queue uses Postgres 17", 2),
-        finding("The queue uses Postgres 16", 1),
-        finding("The queue uses Postgres 16", 9),
-        finding("The queue uses Postgres 16"),
-        finding("x" * 300, 2),
-        finding("I am sorry, I cannot help with that.", 2),
-        finding("The queue uses Postgres 16", 2, kind="opinion"),
+        finding("The queue uses Redis 7", 2), finding("The queue uses Postgres 17", 2),
+        finding("The queue uses Postgres 16", 1), finding("The queue uses Postgres 16", 9),
+        finding("The queue uses Postgres 16"), finding("x" * 300, 2),
+        finding("I am sorry, I cannot help with that.", 2), finding("The queue uses Postgres 16", 2, kind="opinion"),
         "not json",
     ],
     ids=["invented name", "invented number", "said elsewhere", "no such message", "no source", "too long", "apology",

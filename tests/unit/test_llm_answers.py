@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from shared.base.errors import Configuration, ModelOutput, Transient
+from shared.base.errors import Configuration, ModelOutput
 from shared.llm.calls import CallOutcome, WorkKind, estimate_tokens, least_tokens, most_tokens
 from shared.llm.chat import MOSTLY_CACHED, AnswerRefused, PromptCut, Question, Reply, answer_with_repair, parse_answer
 from shared.llm.providers import split_model
@@ -111,14 +111,6 @@ def ask(chat: ScriptedChat, calls: Calls, *, lenient: bool = False) -> Number:
     return answer_with_repair(chat, QUESTION, 9.0, calls, small, (lambda _: None) if lenient else small)
 
 
-def test_a_good_answer_is_asked_for_once() -> None:
-    calls = Calls()
-    chat = ScriptedChat([Number(value=3)])
-    assert ask(chat, calls).value == 3
-    assert [call.outcome for call in calls] == [CallOutcome.ANSWERED]
-    assert (calls[0].kind, calls[0].model, calls[0].estimated) == (WorkKind.COMPACT, "ollama:scripted", True)
-
-
 @pytest.mark.parametrize(
     ("line", "outcome", "complaint"),
     [
@@ -141,16 +133,6 @@ def test_an_unusable_answer_is_asked_for_once_more_saying_what_was_wrong(
     assert chat.seconds[1] <= chat.seconds[0]
 
 
-def test_the_third_time_it_is_asked_in_another_way() -> None:
-    chat = ScriptedChat(["Ducks!", "Still ducks!", {"value": 4}])
-    assert ask(chat, Calls()).value == 4
-    first, repair, retry = chat.questions
-    assert [one.temperature for one in chat.questions] == [0, 0, 0.4]
-    assert retry.previous is None and retry.complaint is None, "a model repeats what it sees"
-    assert retry.user.startswith(first.user) and retry.user != first.user
-    assert retry.most_tokens < repair.most_tokens
-
-
 def test_three_unusable_answers_are_an_error_that_names_each_reason() -> None:
     calls = Calls()
     with pytest.raises(ModelOutput, match=r"no JSON object.*asked again.*not below ten.*another way.*cut off"):
@@ -171,34 +153,8 @@ def test_a_repeat_that_would_not_fit_the_window_is_not_asked_and_a_shorter_one_i
     assert len(calls) == 2 and chat.questions[-1].previous is None
 
 
-def test_where_no_time_is_left_nothing_more_is_asked() -> None:
-    calls = Calls()
-    with pytest.raises(ModelOutput, match=r"no JSON object.*no time"):
-        answer_with_repair(ScriptedChat(["Ducks!"]), QUESTION, 0.0, calls, small, small)
-    assert len(calls) == 1
-
-
-def test_a_repeat_that_cannot_be_answered_in_what_is_left_is_not_asked() -> None:
-    class SlowChat(ScriptedChat):
-        def least_seconds(self, question: Question[Any]) -> float:
-            return 10.0
-
-    calls = Calls()
-    with pytest.raises(ModelOutput, match=r"no JSON object.*no time.*AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS"):
-        ask(SlowChat(["Ducks!"]), calls)
-    assert len(calls) == 1
-
-
 def test_what_the_caller_can_mend_itself_is_accepted_the_second_time() -> None:
     assert ask(ScriptedChat([{"value": 50}, {"value": 40}]), Calls(), lenient=True).value == 40
-
-
-@pytest.mark.parametrize("error", [Transient("busy"), Configuration("no such model")], ids=["busy", "missing"])
-def test_a_failure_to_answer_is_not_repaired_but_is_metered(error: Transient | Configuration) -> None:
-    calls = Calls()
-    with pytest.raises(type(error)):
-        ask(ScriptedChat([error]), calls)
-    assert len(calls) == 1
 
 
 def test_a_cut_prompt_is_not_repaired() -> None:

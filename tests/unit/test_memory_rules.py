@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.bench import corpora, keeping
-from shared.llm.calls import CallOutcome, WorkKind
 from shared.memories.compaction import (
     NEW,
     SLIGHT,
@@ -71,14 +70,6 @@ def test_a_denial_of_what_is_remembered_is_news() -> None:
     assert "not" in _draft(("user", "I am not allergic to peanuts"), known=("User: I'm allergic to peanuts",)).content
 
 
-def test_what_a_machine_says_is_no_source_of_a_memory() -> None:
-    draft = _draft(
-        ("user", "My cat is called Felix."),
-        ("assistant", "Cats sleep sixteen hours. I've scheduled the vet for Monday at 3pm. I could book a taxi."),
-    )
-    assert draft.content == "User: My cat is called Felix"
-
-
 def test_both_named_speakers_count_and_each_statement_says_whose_it_is() -> None:
     draft = _draft(
         ("Ada", "Hey Bo! I adopted a greyhound called Pixel yesterday."),
@@ -114,26 +105,6 @@ def test_a_very_long_or_odd_name_leaves_room_for_what_was_said() -> None:
     assert isinstance(made, MemoryDraft)
     assert "zeppelin" in made.content
     assert len(made.content) <= 40
-
-
-def test_importance_and_tags_say_what_the_memory_is_about() -> None:
-    draft = _draft(("user", "I bought a sailing boat in Marseille."))
-    assert 0 <= draft.importance <= 10
-    assert "marseille" in draft.tags
-
-
-def test_the_work_is_metered_once_with_estimated_tokens() -> None:
-    calls = Calls()
-    ExtractiveAgent().create(_transcript(("user", "I love jazz")), 200, calls)
-    (call,) = calls
-    assert (call.kind, call.model, call.outcome, call.estimated) == (
-        WorkKind.CREATE,
-        "extractive",
-        CallOutcome.ANSWERED,
-        True,
-    )
-    assert call.prompt_tokens == 3
-    assert call.completion_tokens > 0
 
 
 @pytest.mark.parametrize("part", ["`", "[", "[a ", ".", " - ", "\n", "oh ", "and I ", '"', "1 May 2023 ", "> x\n"])
@@ -415,13 +386,6 @@ def test_whatever_stands_nothing_vital_is_lost_by_the_rules_while_something_slig
         texts = [eviction.content or "", *(one.content for one in stay if one.importance >= VITAL)]
         said = content_stems(gone.content)
         assert any(2 * len(said & content_stems(text)) >= len(said) for text in texts)
-
-
-def test_compaction_is_metered_once() -> None:
-    calls = Calls()
-    existing = [_memory(1, "User: I love jazz")]
-    ExtractiveAgent().compact(existing, CompactionCandidate(NEW, "User: I drive a Tesla", _BEGAN), 200, calls)
-    assert [call.kind for call in calls] == [WorkKind.COMPACT]
 
 
 @pytest.mark.parametrize("text", ["", "User: ", "!!!", "the and of"])

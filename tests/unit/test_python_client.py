@@ -16,7 +16,6 @@ from afterthought_client import (
     AsyncAfterthought,
     Conflict,
     ConnectionFailed,
-    RateLimited,
     RetryPolicy,
     ServiceUnavailable,
     models,
@@ -80,19 +79,6 @@ def test_only_what_was_given_is_sent() -> None:
     assert add.url.raw_path == b"/apps/chat/conversations/a%2Fb%3Fc/messages"
     assert dict(listing.url.params) == {"userId": "", "limit": "3"} and "idempotency-key" not in listing.headers
     assert change.headers["idempotency-key"] != add.headers["idempotency-key"]
-
-
-@pytest.mark.parametrize(("status", "kind"), [(429, RateLimited), (503, ServiceUnavailable)])
-def test_what_may_pass_is_tried_again_so_often_under_one_key(status: int, kind: type[Exception]) -> None:
-    keys = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        keys.append(request.headers["idempotency-key"])
-        return httpx.Response(status, text="<html>", headers={"Retry-After": "0"})
-
-    with pytest.raises(kind, match=f"http_{status}"):
-        _client(answer, RetryPolicy(retries=2, first_wait_seconds=0.001)).write_memory("Ada")
-    assert len(keys) == 3 and len(set(keys)) == 1
 
 
 def test_a_service_that_is_not_ready_says_in_the_error_what_is_missing() -> None:

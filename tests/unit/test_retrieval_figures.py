@@ -60,19 +60,6 @@ def rows(**durations: Sequence[float]) -> list[RetrievalRecord]:
     return [row(total, flags=FLAGS[way]) for way, each in wanted.items() for total in each]
 
 
-@pytest.mark.parametrize(
-    ("flags", "way"),
-    [
-        pytest.param({}, SearchMode.DENSE, id="nothing noted"),
-        pytest.param(FLAGS[SearchMode.DENSE], SearchMode.DENSE, id="passages by vectors alone"),
-        pytest.param(FLAGS[SearchMode.HYBRID], SearchMode.HYBRID, id="words and vectors"),
-        pytest.param(FLAGS[SearchMode.CHUNKED], SearchMode.CHUNKED, id="in passages too"),
-    ],
-)
-def test_the_flags_say_which_way_was_searched(flags: dict[str, Any], way: SearchMode) -> None:
-    assert row(flags=flags).mode is way
-
-
 def test_durations_are_told_by_their_mean_and_how_long_most_took() -> None:
     figures = duration_statistics([float(one) for one in range(1, 102)])
     assert (figures.count, figures.mean) == (101, 51)
@@ -105,13 +92,6 @@ def test_figures_add_up_what_each_retrieval_noted() -> None:
     assert figures.degraded == {"vectors": 2, "words": 1}
     # Searches hand nothing out, so only the two contexts count.
     assert figures.budget_used == pytest.approx(0.125)
-
-
-def test_of_no_retrieval_nothing_is_reckoned() -> None:
-    figures = retrieval_statistics([])
-    assert (figures.retrievals, figures.hit_rate, figures.mean_top_score, figures.budget_used) == (0, None, None, None)
-    assert figures.stages == figures.sources == figures.degraded == {}
-    assert set(figures.flags.values()) == {0.0}
 
 
 @pytest.mark.parametrize("way", list(SearchMode))

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from shared.search.words import query_words
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
-from shared.sessions.compose.plan import ComponentForm
 from shared.sessions.models import RecordedSession, SessionVersion
 from shared.sessions.search.index import MOST_OF_A_SESSION, numbers_of, passages_of
 from shared.sessions.search.queries import SessionFacts
@@ -165,16 +164,6 @@ def test_of_several_files_and_topics_the_share_that_was_met_counts() -> None:
     situation = WorkSituation(files=["/k/up.py", "/k/down.py"], topics=["kites", "wind", "rain", "sun"])
     [one] = suggest(situation, [past(1, 1000, ("/k/up.py",), primaryTopics=["kites"])], NOW)
     assert one.parts == pytest.approx({"files": 0.9 * 0.4 / 0.65 / 2, "topics": 0.9 * 0.25 / 0.65 / 4, "recency": 0.1})
-
-
-def test_what_fits_is_suggested_whole_a_version_where_not_and_a_new_one_where_none_serves() -> None:
-    version = version_of(3, 900)
-    pasts = [past(3, 400), past(2, 9000, (), version), past(1, 9000)]
-    chosen = {one.past.facts.recorded.key: one for one in suggest(WorkSituation(tokenBudget=4000), pasts, NOW)}
-    assert (chosen[3].choice, chosen[3].tokens) == (ComponentForm.ORIGINAL, 400)
-    assert (chosen[2].choice, chosen[2].tokens) == (version, 900)
-    assert chosen[1].choice is ComponentForm.COMPRESS
-    assert chosen[1].ratio is not None and -(-9000 // chosen[1].ratio) <= chosen[1].tokens
 
 
 @given(

@@ -60,13 +60,10 @@ def test_points_become_clean_lines(points: list[str], content: str) -> None:
     ("point", "repeats"),
     [
         ("It runs connection.execute('PRAGMA wal') first", True),
-        ("It runs connection.execute( 'PRAGMA wal' )", True),
-        ("SELECT * FROM rows", True),
-        ("```python", True),
-        ("It switches the log on", False),
-        ("In the end", False),
+        ("It runs connection.execute( 'PRAGMA wal' )", True), ("SELECT * FROM rows", True), ("```python", True),
+        ("It switches the log on", False), ("In the end", False),
     ],
-)
+)  # fmt: skip
 def test_a_whole_line_of_code_is_recognised(point: str, repeats: bool) -> None:
     assert repeats_code(point, code_lines([FENCE])) is repeats
 

@@ -17,7 +17,6 @@ from loop.thinking.situation import (
     FocusKind,
     Situation,
     ThreadMessage,
-    model_for,
     permitted,
     review_size,
 )
@@ -86,47 +85,9 @@ def test_calls_of_tools_their_results_and_images_are_shown_as_what_they_are() ->
     assert "host" not in text
 
 
-def test_of_a_long_conversation_the_first_exchange_and_the_last_messages_are_shown_and_what_is_left_out() -> None:
-    texts = [f"Message {number}: " + "word " * 100 for number in range(212)]
-    told = situation(seen(*texts, count=500))
-    [one] = told.conversations
-    roles = ("user", "assistant")
-    messages = tuple(replace(said, role=roles[place % 2]) for place, said in enumerate(one.messages))
-    text = shown(situation(replace(one, messages=messages)))
-    kept = [number for number in range(212) if f"Message {number}:" in text]
-    assert kept == [0, 1, *range(206, 212)]
-    first, rest = text.split(f"{MARK} 492 messages are left out\n")
-    assert "Message 1:" in first and "Message 206:" in rest and "Message 206:" not in first
-
-
-def test_a_conversation_that_fits_is_shown_whole() -> None:
-    texts = [f"Message {number}." for number in range(40)]
-    text = shown(situation(seen(*texts)))
-    assert all(one in text for one in texts) and "left out" not in text
-
-
 def test_a_last_message_that_does_not_fit_is_cut_and_says_so() -> None:
     text = shown(situation(seen("early", "x" * 100_000)))
     assert "xxxx […]" in text and f"{MARK} 1 messages are left out" in text
-
-
-@pytest.mark.parametrize(
-    ("roles", "length", "shown_from"),
-    [
-        pytest.param(("user", "assistant", "tool", "tool", "user"), 1, 0, id="all of it fits"),
-        pytest.param(("user", "assistant", "tool", "tool", "user"), 4000, 4, id="the call does not fit"),
-        pytest.param(("user", "user", "assistant", "tool", "user"), 4000, 2, id="the call fits"),
-        pytest.param(("tool", "tool", "tool", "tool", "tool"), 4000, 2, id="results without a call"),
-        pytest.param(("user", "assistant", "tool", "tool", "tool"), 4000, 1, id="the last message is a result"),
-    ],
-)
-def test_a_tools_result_is_not_shown_without_its_call(roles: tuple[str, ...], length: int, shown_from: int) -> None:
-    told = situation(seen(*(f"Message {number}: " + "x" * length for number in range(5))))
-    [one] = told.conversations
-    messages = tuple(replace(said, role=role) for said, role in zip(one.messages, roles, strict=True))
-    text = shown(situation(replace(one, messages=messages)))
-    assert [number for number in range(5) if f"Message {number}:" in text] == list(range(shown_from, 5))
-    assert (f"{MARK} {shown_from} messages are left out" in text) == (shown_from > 0)
 
 
 @given(
@@ -216,14 +177,6 @@ def test_the_less_energy_the_fewer_things_are_attended_to(units: float, allowed:
 
 def test_a_gate_of_nothing_lets_nothing_be_thought_without_energy() -> None:
     assert permitted(0, 0.0) == frozenset()
-
-
-@pytest.mark.parametrize(
-    ("units", "small", "model"),
-    [(100, "s", "l"), (50, "s", "l"), (20.1, "s", "l"), (20, "s", "s"), (0.1, "s", "s"), (0.1, None, "l")],
-)
-def test_the_model_is_chosen_by_the_energy(units: float, small: str | None, model: str) -> None:
-    assert model_for(to_micro(units), "l", small) == model
 
 
 def test_the_labels_of_the_metrics_are_those_of_the_domain() -> None:

@@ -12,9 +12,8 @@ from prometheus_client import CollectorRegistry
 
 from loop.regulator import Regulator
 from loop.steps.relay_jobs import RelayJobs
-from loop.steps.settlement import SettleEnergy
 from loop.ticker import LATE_SECONDS, Ticker, Unshared
-from shared.base.errors import LeadershipLost, Transient
+from shared.base.errors import Transient
 from shared.contracts.jobs import JobMessage, Queue
 from shared.jobs.models import JobState
 from shared.telemetry.metrics import Metrics
@@ -58,15 +57,6 @@ def ask_for_work(house: House, apps: int) -> None:
         house.converse(f"app{i}", "c", "text")
 
 
-def test_due_jobs_are_sent_with_no_transaction_open(house: House) -> None:
-    ask_for_work(house, 3)
-    broker = Broker()
-    relay(house, broker).run()
-    assert len(broker.taken) == 3 and broker.database_held == [False] * 3
-    assert {job.state for job in house.jobs()} == {JobState.QUEUED}
-    assert house.counted("jobs_sent_total", kind="create_memory") == 3
-
-
 def test_what_the_broker_refuses_waits_and_is_sent_later(house: House) -> None:
     ask_for_work(house, 3)
     broker = Broker(refuses_after=1)
@@ -92,19 +82,6 @@ class Step:
     def run(self) -> bool:
         self._run()
         return False
-
-
-def test_a_failing_step_is_counted_and_the_others_still_run(house: House) -> None:
-    def fail() -> None:
-        raise RuntimeError("broken")
-
-    registry, ran = CollectorRegistry(), threading.Event()
-    settle = SettleEnergy(Regulator(house.database, house.clock, default_settings()))
-    Ticker([settle, Step("upkeep", fail), Step("wake_snoozed", ran.set)], 60, Metrics(registry)).tick()
-    assert ran.is_set()
-    for step, failures in (("upkeep", 1), ("settle_energy", 0)):
-        assert registry.get_sample_value("afterthought_tick_failures_total", {"step": step}) == failures
-        assert registry.get_sample_value("afterthought_tick_duration_seconds_count", {"step": step}) == 1
 
 
 def test_a_step_that_hangs_holds_up_neither_the_others_nor_the_stop() -> None:
@@ -185,18 +162,6 @@ def test_a_relay_that_is_stopped_sends_nothing_more_and_hands_back_the_rest(hous
     assert len({message.job_id for message in broker.taken}) == 2, "they are due at once"
 
 
-def test_news_wakes_the_ticker_at_once() -> None:
-    ticks: list[int] = []
-    ticker = Ticker([Step("upkeep", lambda: ticks.append(1))], 3600, Metrics(CollectorRegistry()))
-    assert ticker.is_late(0.0)
-    ticker.start()
-    wait_until(lambda: len(ticks) == 1, 60, "the first tick")
-    ticker.wake()
-    wait_until(lambda: len(ticks) >= 2, 60, "the tick that news asked for")
-    assert not ticker.is_late(60)
-    assert ticker.stop(10)
-
-
 def test_a_deaf_worker_gives_up_and_one_with_ears_does_not() -> None:
     ended: list[str] = []
     monitor = HeartbeatMonitor(silence_seconds=0.0)
@@ -257,14 +222,6 @@ def test_a_step_that_was_slow_leaves_the_rest_of_its_tick_to_the_shift_that_took
     release.set()
     assert done.wait(60) and "slow" not in ran
     assert ticker.stop(10)
-
-
-def test_without_leadership_the_rest_of_a_tick_is_left_out() -> None:
-    def refuse() -> None:
-        raise LeadershipLost("another loop regulates")
-
-    steps = [Step("relay_jobs", refuse), Step("upkeep", lambda: pytest.fail("it no longer regulates"))]
-    assert Ticker(steps, 60, Metrics(CollectorRegistry())).tick() is False
 
 
 def test_a_loop_whose_ticks_do_not_end_is_not_well() -> None:

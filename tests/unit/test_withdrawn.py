@@ -45,17 +45,12 @@ def test_what_is_not_to_be_remembered_is_left_out(said: str, left: str, reach: R
 @pytest.mark.parametrize(
     "said",
     [
-        "I don't remember this street. I live in Ghent.",
-        "You never keep anything, do you? I am vegan.",
-        "Never store bread in the fridge.",
-        "Don't keep it in the fridge, my mother says.",
-        "I am allergic to nuts. Please never forget it.",
-        "Remember that I don't eat this kind of fish.",
-        "Ich merke mir das nicht gut.",
-        "Je ne garde pas les enfants le lundi.",
-        "Yo no guardo nada de carne en casa.",
-        "Don't keep me waiting.",
+        "I don't remember this street. I live in Ghent.", "You never keep anything, do you? I am vegan.",
+        "Never store bread in the fridge.", "Don't keep it in the fridge, my mother says.",
+        "I am allergic to nuts. Please never forget it.", "Remember that I don't eat this kind of fish.",
+        "Ich merke mir das nicht gut.", "Je ne garde pas les enfants le lundi.",
+        "Yo no guardo nada de carne en casa.", "Don't keep me waiting.",
     ],
-)
+)  # fmt: skip
 def test_no_request_is_none(said: str) -> None:
     assert withdrawn(said) == (said, None)
