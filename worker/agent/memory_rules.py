@@ -24,8 +24,8 @@ from worker.agent.statements import KEPT, SpokenStatement, is_user, read_stateme
 
 _T = TypeVar("_T", bound=MemoryDraft | NothingToRemember | Decision)
 _MACHINE_NAME = re.compile(r"assistant|\bai\b|bot\b|gpt|llama|claude|gemini|mistral|qwen", re.IGNORECASE)
-_SOLID = 0.6
-"""From this probability a statement is worth a memory by itself."""
+_SOLID = 0.78
+"""From this probability of "keep" or of "fact" a statement is worth a memory by itself."""
 _PROTECTED = (StatementType.HARM, StatementType.WISH)
 _UNCUT = 75
 """Characters up to which what harms if it is forgotten is kept whole: "tell every clinic" is half of an allergy."""
@@ -90,7 +90,7 @@ def fresh_statements(transcript: Transcript) -> list[SpokenStatement] | NothingT
         return is_user(turn) or (all_named and not is_machine)
 
     solid = [one for one in read_statements(spoken, speaks=is_person) if one.judged.keep >= KEPT]
-    if not any(one.judged.keep >= _SOLID for one in solid):
+    if not any(max(one.judged.keep, one.judged.fact) >= _SOLID for one in solid):
         return NothingToRemember("only greetings, thanks or questions, nothing that was stated, decided or done")
     # What a present memory already says in full is not remembered a second time.
     remembered = [words_of(memory) for memory in transcript.known]

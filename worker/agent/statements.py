@@ -71,7 +71,8 @@ _TALK = 0.2
 _STATEMENT_END = " .!。！।۔"
 _OPENING = re.compile(r"([^,،，、]+)([,،](?=\s)|[，、])\s*(.+)", re.DOTALL)
 _HEADING = re.compile(
-    r"(?:\w+ ){0,3}(?:about (?:me|myself)|background|context|facts?|info(?:rmation)?|notes?|profile)(?: \w+){0,2}: +",
+    r"(?:\w+ ){0,3}(?:about (?:me|myself)|background|context|facts?|info(?:rmation)?|notes?|profile|pros?"
+    r"|cons?)(?: \w+){0,2}: +",
     re.IGNORECASE,
 )
 _RELATIVE = re.compile(r"(?:who|whose|whom|which|qui|dont|quien|cui)\b", re.IGNORECASE)
@@ -397,8 +398,10 @@ def is_surely_change(statement: SpokenStatement) -> bool:
 
 def _takes_back(statement: SpokenStatement) -> bool:
     """Whether a statement takes back what was said before it, and tells nothing by itself that lasts."""
+    # "Sorry, late" puts nothing right.
+    says = statement.judged.keep >= KEPT or any(map(str.isdigit, statement.text))
     is_repair = is_surely_change(statement) and statement.judged.fact < LASTS
-    return is_repair or opens_with_repair(statement.text)
+    return says and (is_repair or opens_with_repair(statement.text))
 
 
 CHANGED = 0.3
