@@ -12,10 +12,10 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App
 from shared.apps.queries import no_such_app
 from shared.base.choices import Category
-from shared.context.render import RecalledFact, RecalledMemory
+from shared.context.render import RecalledFact, RecalledMemory, without_recalled
 from shared.context.window import TAIL, Utterance
 from shared.conversations.days import TimeZones
-from shared.conversations.models import Message
+from shared.conversations.models import Conversation, Message
 from shared.facts.models import Fact
 from shared.llm.calls import Rate
 from shared.memories.models import Memory
@@ -67,6 +67,10 @@ _FIRST_AFTER = _POSITION.where(Message.position > bindparam("after")).order_by(M
 _COLUMNS = (Message.role, Message.content, Message.name, Message.tokens, Message.payload)
 _ALL = select(*_COLUMNS).where(_MINE).order_by(Message.position)
 _ROWS = select(Message.position, func.coalesce(Message.call_position, Message.position), *_COLUMNS).where(_MINE)
+_SAID = select(Message.position, Message.content).where(_MINE, Message.role == "user").order_by(Message.position)
+_LENGTHS = select(Conversation.key, Conversation.message_count).where(
+    Conversation.key.in_(bindparam("keys", expanding=True))
+)
 _NEWEST = _ROWS.order_by(Message.position.desc()).limit(TAIL)
 # Written out as its partial index has it: a value that is sent beside the statement finds no such index.
 _SYSTEM = _ROWS.where(text("messages.role = 'system'"))
@@ -79,6 +83,16 @@ _BY_RATE = (cast(_CHARS, BigInteger) * bindparam("tokens") + (_RATE_CHARS - 1)) 
 _EACH = select(func.coalesce(Message.tokens, _BY_RATE).label("tokens")).where(_MINE)
 _LATELY = _EACH.order_by(Message.position.desc()).limit(bindparam("newest")).subquery()
 _LENGTH = select(func.coalesce(func.sum(_LATELY.c.tokens), 0))
+
+
+def said_by_users(session: Session, conversation_key: int) -> list[tuple[int, str]]:
+    """Return what users said in a conversation, in order, each with its position; nothing that was recalled into it."""
+    return [(at, without_recalled(content)) for at, content in session.execute(_SAID, {"key": conversation_key})]
+
+
+def lengths_of(session: Session, keys: Sequence[int]) -> dict[int, int]:
+    """Return how many messages conversations have, by key."""
+    return dict(session.execute(_LENGTHS, {"keys": keys}).tuples().all())
 
 
 def all_messages(session: Session, conversation_key: int) -> list[Utterance]:

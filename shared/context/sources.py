@@ -6,7 +6,7 @@ Each is read in short transactions; a part that cannot be had is named and count
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TypeVar
 
@@ -23,7 +23,7 @@ from shared.db.engine import Database
 from shared.profiles import gate
 from shared.search.candidates import said_at, what_followed, whole_at
 from shared.search.corrections import behind_corrections
-from shared.search.models import RetrievalPurpose, conversation_of
+from shared.search.models import RetrievalPurpose, conversation_of, position_of
 from shared.search.query import QueryVector
 from shared.search.ranking import SearchHit
 from shared.search.search import MessageSearch
@@ -37,7 +37,7 @@ from shared.text.material import without_material
 from shared.text.repetition import LEFT_OUT
 from shared.text.sentences import without_planted, without_secrets
 from shared.text.small_talk import is_small_talk
-from shared.text.withdrawn import withdrawn
+from shared.text.withdrawn import withdrawn, withdrawn_spans
 
 MOST_HITS = 40
 """So many earlier messages are looked for; few of them fit."""
@@ -55,7 +55,7 @@ _FEW_HITS, _FOLLOWERS = 5, 10
 _MOST_COMPANION_CHARS = 300
 """Of a user's line that is only handed out for the assistant's beside it."""
 _ASSISTANT, _USER = "assistant", "user"
-_MOST_SHOWN_WHOLE = 100_000
+_MOST_KNOWN = 100_000
 _SHOWN_WHOLE: set[bytes] = set()
 """Digests, by who speaks, of messages of which nothing is left out: to find that out takes as long as a search. No text
 is kept, so what is erased is gone."""
@@ -87,6 +87,8 @@ class RecallSources:
     """None: nothing is recalled for what is said now."""
     clock: Clock
     metrics: Metrics
+    _withdrawn: dict[int, tuple[int, Sequence[range]]] = field(default_factory=dict)
+    """By key of a conversation its length, and where nothing of it may be brought up. No text is kept."""
 
     def material(
         self, session: Session, app_id: str, app_name: str, users: Sequence[str], missing: list[str]
@@ -191,8 +193,21 @@ class RecallSources:
                 neighbours={one.doc_id: one for one in neighbours},
                 whole=whole_at(session, turn.app_id, sorted(passages)),
                 zones=zones_at(session, sorted({one.doc_id for one in (*hits, *neighbours)})),
+                withdrawn=self._withdrawn_in(session, {conversation_of(hit.doc_id) for hit in others}),
                 turn=turn,
             )
+
+    def _withdrawn_in(self, session: Session, keys: Collection[int]) -> dict[int, Sequence[range]]:
+        """Return where nothing of conversations may be brought up; each is looked through again once it is longer."""
+        spans: dict[int, Sequence[range]] = {}
+        for key, length in queries.lengths_of(session, sorted(keys)).items():
+            known = self._withdrawn.get(key)
+            if known is None or known[0] != length:
+                if len(self._withdrawn) >= _MOST_KNOWN:
+                    self._withdrawn.clear()
+                known = self._withdrawn[key] = (length, withdrawn_spans(queries.said_by_users(session, key)))
+            spans[key] = known[1]
+        return spans
 
 
 def _worth_showing(search: Search, shown: Collection[str]) -> list[SearchHit]:
@@ -221,6 +236,8 @@ class EarlierMessages:
     whole: Mapping[int, str]
     """The messages that hits are passages of, by doc id."""
     zones: Mapping[int, TimeZones]
+    withdrawn: Mapping[int, Sequence[range]]
+    """Positions that are not brought up in another talk, by key of their conversation."""
     turn: CurrentTurn
 
     def __iter__(self) -> Iterator[tuple[SearchHit, list[SearchHit]]]:
@@ -262,13 +279,16 @@ class EarlierMessages:
         """Return a message as it may be shown, dated by the clock of who said it; None where nothing of it may be."""
         content = hit.content
         if hit.conversation_id != self.turn.conversation_id:
+            spans = self.withdrawn.get(conversation_of(hit.doc_id), ())
+            if any(position_of(hit.doc_id) in span for span in spans):
+                return None
             digest = blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16, key=hit.role.encode()).digest()
             # Nor is a passage shown because somebody said the same: around this one may stand whose words it is.
             if hit.key[1] or digest not in _SHOWN_WHOLE:
                 content = self._shareable(hit)
                 if content == hit.content and not hit.key[1]:
                     # Of another talk's messages the same are recalled again and again, and next to all are shown whole.
-                    if len(_SHOWN_WHOLE) >= _MOST_SHOWN_WHOLE:
+                    if len(_SHOWN_WHOLE) >= _MOST_KNOWN:
                         _SHOWN_WHOLE.clear()
                     _SHOWN_WHOLE.add(digest)
         return self._dated(hit, content) if content else None

@@ -5,8 +5,11 @@ where there is none costs a sentence. Only requests count, at the beginning of a
 """
 
 import re
+from collections.abc import Sequence
 from enum import Enum, auto
+from sys import maxsize
 
+from shared.text.material import without_material
 from shared.text.sentences import sentence_spans
 
 _THIS = (
@@ -122,6 +125,26 @@ def withdrawn(content: str) -> tuple[str, Reach | None]:
     if _says_something(before):
         return f"{content[:start]}{content[end:]}".strip(), Reach.MESSAGE
     return "", Reach.BEFORE if len(spans) == 1 and not _WORD.search(behind) else Reach.MESSAGE
+
+
+def withdrawn_spans(said: Sequence[tuple[int, str]]) -> list[range]:
+    """Return the positions of a talk of which nothing is kept at all, by what its users said at which, in order.
+
+    What is left of a message that holds a request itself is told by ``withdrawn``.
+    """
+    spans: list[range] = []
+    for nth, (position, content) in enumerate(said):
+        # As it was sent first: to find out what of it is its sender's takes longer.
+        reach = withdrawn(content)[1] and withdrawn(without_material(content.strip()))[1]
+        if reach is Reach.TALK:
+            return [range(maxsize)]
+        if reach is Reach.BEFORE and nth:
+            # With what was answered to it.
+            spans.append(range(said[nth - 1][0], position))
+        if reach is not None:
+            # An answer to what is not to be remembered may say it again.
+            spans.append(range(position + 1, said[nth + 1][0] if nth + 1 < len(said) else maxsize))
+    return spans
 
 
 def _says_something(text: str) -> bool:

@@ -354,3 +354,56 @@ def test_what_is_asked_not_to_be_remembered_is_kept_nowhere(talks: Talks) -> Non
     assert not [word for word in ("affair", "Dana", "remember", "owe", "lawyer", "debt", "save") if word in kept]
     recalled = talks.recalled("Did I have an affair with Dana, and where do I live, in Turku?")
     assert "Turku" in recalled and "Dana" not in recalled
+
+
+def test_it_is_not_brought_up_in_another_talk(talks: Talks) -> None:
+    talks.hold(
+        "My lawyer is called Ito. Don't save anything from this conversation.",
+        "All right.",
+        "I am in debt with a loan shark called Brusilov.",
+        "Brusilov the loan shark is known to the police.",
+    )
+    talks.hold("I owe my brother Edvard four thousand crowns.", "Edvard can wait.", "Forget what I just said.", "Done.")
+    talks.hold(
+        "Please don't remember this: I fancy Dana.", "Dana the loan adviser?", "I pay a loan for my Volvo.", "Ok."
+    )
+    assert "Volvo" in talks.recalled("Am I in debt, and with which loan shark?")
+    for question in ("Am I in debt with a loan shark?", "Do I owe Edvard crowns?", "Whom do I fancy, Dana?"):
+        recalled = talks.recalled(question)
+        assert not [word for word in ("Brusilov", "Edvard", "Dana") if word in recalled]
+    # As far as it has been said: where a talk goes on, it is looked through again.
+    talks.api.ask("POST", "/apps/chat/conversations", json={"conversationId": "on", "userId": "ana"})
+    said = {"role": "user", "content": "The shed key hangs behind the heather pot."}
+    talks.api.ask("POST", "/apps/chat/conversations/on/messages", json=said)
+    assert "heather" in talks.recalled("Where does the shed key hang?")
+    said["content"] = "Forget what I just said."
+    talks.api.ask("POST", "/apps/chat/conversations/on/messages", json=said)
+    assert "heather" not in talks.recalled("Where does the shed key hang?")
+
+
+def test_it_is_kept_nowhere_by_jobs_that_follow_the_talk(talks: Talks) -> None:
+    talks.hold("Don't save anything from this conversation.", "Ok.", "I am allergic to hazelnuts.", followed=True)
+    assert not talks.facts() and not talks.summaries() and not talks.memories()
+    talks.hold(
+        "I live in Turku.",
+        "Noted.",
+        "Please don't remember this: I had an affair with Dana.",
+        "The affair with Dana is over then, and you want to tell your wife.",
+        "I work as a potter.",
+        followed=True,
+    )
+    kept = str((talks.facts(), talks.summaries(), talks.memories()))
+    assert "Turku" in kept and "potter" in kept and "affair" not in kept
+
+
+def test_what_answers_a_clients_request_is_summarised_by_no_job(talks: Talks) -> None:
+    talks.hold(
+        "I live in Turku.",
+        "Noted.",
+        "### Task:\nGenerate a concise, 3-5 word title summarizing the chat history.\n### Output:\nJSON format: "
+        '{ "title": "your concise title here" }\n### Chat History:\n<chat_history>\nUSER: I live in Turku.\n'
+        "</chat_history>",
+        "You decided to call this talk Herring Harbour, and to move to Naantali on 4 May.",
+        followed=True,
+    )
+    assert "Turku" in str(talks.summaries()) and "Herring" not in str(talks.summaries())

@@ -32,11 +32,17 @@ class Talks:
     """The path of the last conversation."""
 
     def hold(
-        self, *said: str | tuple[str, str], user: str = "ana", summarised: bool = False, at: str | None = None
+        self,
+        *said: str | tuple[str, str],
+        user: str = "ana",
+        summarised: bool = False,
+        followed: bool = False,
+        at: str | None = None,
     ) -> str:
         """Hold a chat, user and assistant in turn unless roles are given; return what became of its memory.
 
-        ``at``: when it was held, if it is only brought in now.
+        ``followed``: jobs read each message before the next is said. ``at``: when it was held, if it is only brought
+        in now.
         """
         name = f"c{next(self.numbers)}"
         self.last = f"{_CONVERSATIONS}/{name}"
@@ -46,6 +52,10 @@ class Talks:
             self.api.clock.advance(5)
             about = {} if at is None else {"createdAt": at}
             self.api.ask("POST", f"{self.last}/messages", json={"role": role, "content": content} | about)
+            if followed:
+                for job in ("extract", "summaries") if role == "user" else ("summaries",):
+                    self.api.ask("POST", f"{self.last}/{job}")
+                work_off(self.worker, self.api.clock)
         if summarised:
             self.api.ask("POST", f"{self.last}/summaries")
         self.api.ask("POST", f"{self.last}/end")

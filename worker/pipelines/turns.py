@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from shared.base.errors import Configuration, OverBudget, Transient
+from shared.context.queries import said_by_users
 from shared.context.render import without_recalled
 from shared.conversations.days import local_times
 from shared.conversations.lifecycle import Role
@@ -16,7 +17,7 @@ from shared.llm.embedding import Embedder, to_bytes
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from shared.text.material import is_housekeeping, without_material
-from shared.text.withdrawn import Reach, withdrawn
+from shared.text.withdrawn import withdrawn, withdrawn_spans
 from worker.agent.protocol import SPOKEN_ROLES, TranscriptTurn
 
 BATCH = 200
@@ -55,24 +56,21 @@ def spoken_turns(session: Session, messages: Sequence[Message]) -> dict[int, Tra
     nothing else stands in it.
     """
     turns: dict[int, TranscriptTurn] = {}
-    last: int | None = None
     spoken = [one for one in messages if one.role in SPOKEN_ROLES]
-    is_task = is_withdrawn = False
+    if not spoken:
+        return turns
+    # Of the whole conversation: what is asked before these messages, or behind them, is about them too.
+    said = said_by_users(session, spoken[0].conversation_key)
+    left_out = withdrawn_spans(said)
+    asked = next((content for position, content in reversed(said) if position < spoken[0].position), "")
+    is_task = is_housekeeping(asked)
     for one, said_at in zip(spoken, local_times(session, spoken), strict=True):
         content = without_recalled(one.content).strip()
         # It holds until a user speaks again: what answers housekeeping is housekeeping too.
         if one.role == Role.USER:
             is_task = is_housekeeping(one.content)
-            content, reach = withdrawn(without_material(content))
-            is_withdrawn = reach is not None
-            if reach is Reach.TALK:
-                return {}
-            if reach is Reach.BEFORE and last is not None:
-                # With what was answered to it.
-                turns = {position: turn for position, turn in turns.items() if position < last}
-            last = one.position
-        # An answer to what is not to be remembered may say it again.
-        if content and not is_task and not (is_withdrawn and one.role != Role.USER):
+            content, _ = withdrawn(without_material(content))
+        if content and not is_task and not any(one.position in span for span in left_out):
             turns[one.position] = TranscriptTurn(one.message_id, one.role, one.name, content, said_at)
     return turns
 
