@@ -92,7 +92,7 @@ def said_by_users(session: Session, conversation_key: int) -> list[tuple[int, st
 
 def lengths_of(session: Session, keys: Sequence[int]) -> dict[int, int]:
     """Return how many messages conversations have, by key."""
-    return dict(session.execute(_LENGTHS, {"keys": keys}).tuples().all())
+    return dict(session.execute(_LENGTHS, {"keys": keys}).all())
 
 
 def all_messages(session: Session, conversation_key: int) -> list[Utterance]:

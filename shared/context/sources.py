@@ -87,7 +87,7 @@ class RecallSources:
     """None: nothing is recalled for what is said now."""
     clock: Clock
     metrics: Metrics
-    _withdrawn: dict[int, tuple[int, Sequence[range]]] = field(default_factory=dict)
+    _withdrawn: dict[int, tuple[int, Sequence[range]]] = field(default_factory=dict, init=False)
     """By key of a conversation its length, and where nothing of it may be brought up. No text is kept."""
 
     def material(
