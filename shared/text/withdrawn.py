@@ -1,7 +1,9 @@
 """What somebody asks not to be remembered, in their own words: "don't remember this: ...", "off the record".
 
-Told by words, in some twenty languages: that a request is missed costs what nobody can take back, and that one is seen
-where there is none costs a sentence. Only requests count, at the beginning of a clause: "I don't remember" is none.
+Told by words, in some twenty languages. That a request is missed costs what nobody can take back; that one is seen
+where there is none costs the message or its sentence, and the answer, or what was said before it, or the whole talk:
+none of it is remembered or brought up in another talk. So only requests count, at the beginning of a clause ("I don't
+remember" is none), and orders that are mostly about files ("save that file") only where they name nothing else.
 """
 
 import re
