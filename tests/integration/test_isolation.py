@@ -351,6 +351,15 @@ def test_a_users_own_token_opens_what_is_theirs(api: Api, people: dict[str, dict
     assert (_exported(api, "?userId=bob"), api.ask("GET", "/apps/email/export")["facts"]) == untouched
 
 
+def test_what_a_user_exports_holds_nothing_that_is_the_apps_alone(api: Api, town: dict[str, str]) -> None:
+    changes = {"config": {"stripe": "internal"}, "hourlyBudget": 5, "dailyBudget": 70, "timeZone": "Asia/Tokyo"}
+    api.ask("PATCH", "/apps/chat", json=changes)
+    token = api.ask("POST", "/apps/chat/tokens", json={"userId": "ann"})["token"]
+    theirs = api.ask("GET", "/apps/chat/export", token=token)["app"]
+    by_app = api.ask("GET", "/apps/chat/export?userId=ann")["app"]
+    assert theirs == by_app | {"config": {}, "hourlyBudgetMicro": None, "dailyBudgetMicro": None} != by_app
+
+
 def test_a_users_own_token_opens_nothing_of_another(api: Api, people: dict[str, dict[str, str]]) -> None:
     """Whether its id is known or its user is named, and whatever is done with it."""
     token, before = api.ask("POST", "/apps/chat/tokens", json={"userId": "ann"})["token"], _exported(api)

@@ -499,6 +499,8 @@ class AsyncAfterthought(AsyncTransport):
 
         Take an app out as one JSON document, or what it holds of one user.
 
+        By a user's own token without the app's config and budgets.
+
         Args:
             user_id: Only of this user (empty: only what names nobody); without it, of all of the app's.
             app_id: The app, where it is not that of the client.

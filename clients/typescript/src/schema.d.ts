@@ -231,6 +231,8 @@ export interface paths {
         /**
          * Export an app
          * @description Take an app out as one JSON document, or what it holds of one user.
+         *
+         *     By a user's own token without the app's config and budgets.
          */
         get: operations["exportApp"];
         put?: never;

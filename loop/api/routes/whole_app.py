@@ -226,12 +226,20 @@ def erase_app_data(ctx: Writes, session: Session, app_id: AppInPath) -> WriteRes
     return erasures.erased(ctx, session, erase_app(session, app_id, ctx.caller.name, ctx.now()))
 
 
+_OF_THE_APP_ALONE: dict[str, object] = {"config": {}, "hourly_budget_micro": None, "daily_budget_micro": None}
+
+
 @router.get("/export", response_model=Archive, operation_id="exportApp", tags=["Archives"], summary="Export an app")
 @policy(OF_APP, Trait.COSTLY, whose=Whose.IN_QUERY)
 def export_document(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
-    """Take an app out as one JSON document, or what it holds of one user."""
+    """Take an app out as one JSON document, or what it holds of one user.
+
+    By a user's own token without the app's config and budgets.
+    """
     with ctx.read() as session:
         archive = export_app(session, get_app(session, app_id), ctx.now(), user_id)
+    if ctx.caller.user_id is not None:
+        archive = archive.model_copy(update={"app": archive.app.model_copy(update=_OF_THE_APP_ALONE)})
     return answer(archive)
 
 
