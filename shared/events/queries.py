@@ -23,6 +23,8 @@ class EventFilter:
     conversation_id: str | None = None
     among: Select[str] | None = None
     """Only what happens in the conversations whose ids this selects."""
+    untold: tuple[str, ...] = ()
+    """Kinds that are not heard, whichever are asked for."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ def events_after(session: Session, event_filter: EventFilter, after: int, upto: 
         query = query.where(Event.kind.in_(event_filter.kinds))
     if event_filter.conversation_id is not None:
         query = query.where(Event.conversation_id == event_filter.conversation_id)
+    if event_filter.untold:
+        query = query.where(Event.kind.not_in(event_filter.untold))
     if event_filter.among is not None:
         query = query.where(Event.conversation_id.in_(event_filter.among))
     return session.scalars(query).all()

@@ -396,10 +396,30 @@ def test_with_a_token_of_their_own_nobody_says_what_another_would(api: Api, town
 
 def test_a_stream_of_ones_own_tells_of_ones_own_conversations(api: Api, people: dict[str, dict[str, str]]) -> None:
     token = api.ask("POST", "/apps/chat/tokens", json={"userId": "ann"})["token"]
+    for user in ("ann", "bob"):
+        api.ask("POST", f"/apps/chat/conversations/{user}-1/end")
+    with api.loop.database.write() as session:
+        place_events(session, 1000)
     heard = api.ask("GET", "/apps/chat/events?after=0&limit=200", token=token)["events"]
     assert {one["conversationId"] for one in heard} == {"ann-1"}
     everything = api.ask("GET", "/apps/chat/events?after=0&limit=200")["events"]
     assert {"ann-1", "bob-1", "None-1"} <= {one["conversationId"] for one in everything}
+
+
+def test_what_waits_for_approval_is_told_to_nobody_by_a_token_of_their_own(api: Api, town: dict[str, str]) -> None:
+    token = api.ask("POST", "/apps/chat/tokens", json={"userId": "ann"})["token"]
+    conversation, answers = "/apps/chat/conversations/ann-1", f"/apps/chat/answers/{town['answerId']}"
+    assert api.ask("GET", conversation)["pendingAnswerId"] == town["answerId"]
+    assert api.ask("GET", conversation, token=token)["pendingAnswerId"] is None
+    api.ask("POST", f"{answers}/reject")
+    with api.loop.database.write() as session:
+        place_events(session, 1000)
+    hidden = {"answer.pending", "answer.rejected"}
+    for kinds in ("", "answer.pending", "answer.rejected,conversation.ended"):
+        address = f"/apps/chat/events?after=0&limit=200&kinds={kinds}&conversationId=ann-1"
+        heard = {one["kind"] for one in api.ask("GET", address)["events"]}
+        assert heard & hidden
+        assert {one["kind"] for one in api.ask("GET", address, token=token)["events"]} == heard - hidden
 
 
 def test_a_users_own_token_has_no_grants_and_goes_with_what_is_theirs(api: Api, town: dict[str, str]) -> None:

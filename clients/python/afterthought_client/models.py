@@ -3998,7 +3998,7 @@ class ConversationDetails(Model):
     budget_status: Annotated[Literal["within", "depleted", "exceeded"] | None, Field(alias="budgetStatus")]
     pending_answer_id: Annotated[str | None, Field(alias="pendingAnswerId")]
     """
-    The loop's answer that waits for approval.
+    The loop's answer that waits for approval; not told to a user's own token.
     """
     jobs: list[JobAnswer]
 

@@ -3577,7 +3577,7 @@ export interface components {
             /** @description Negative when the budget is exceeded; null without one. */
             energyRemaining: number | null;
             budgetStatus: components["schemas"]["BudgetStatus"] | null;
-            /** @description The loop's answer that waits for approval. */
+            /** @description The loop's answer that waits for approval; not told to a user's own token. */
             pendingAnswerId: string | null;
             jobs: components["schemas"]["JobAnswer"][];
         };

@@ -156,7 +156,9 @@ class ConversationDetails(ConversationAnswer):
     energy_budget: float | None
     energy_remaining: float | None = Field(description="Negative when the budget is exceeded; null without one.")
     budget_status: BudgetStatus | None
-    pending_answer_id: str | None = Field(description="The loop's answer that waits for approval.")
+    pending_answer_id: str | None = Field(
+        description="The loop's answer that waits for approval; not told to a user's own token."
+    )
     jobs: list[JobAnswer]
 
     @classmethod
@@ -275,7 +277,8 @@ def show_conversation(ctx: Reads, app_id: AppInPath, conversation_id: Conversati
         conversation = queries.get_conversation(session, app_id, conversation_id)
         jobs = [JobAnswer.awaited(ctx, session, job) for job in jobs_of_conversation(session, conversation.key)]
         spent = spent_by_conversation(session, conversation.key)
-        pending = queries.pending_answer(session, conversation.key)
+        # A user's own token may not even list answers before they are approved.
+        pending = None if ctx.caller.user_id is not None else queries.pending_answer(session, conversation.key)
         waiting = None if pending is None else pending.answer_id
         return ConversationDetails.costing(conversation, spent, jobs, ctx.now(), waiting)
 

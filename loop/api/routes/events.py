@@ -48,6 +48,8 @@ _STREAM: dict[int | str, dict[str, Any]] = _TOO_MANY | {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Server-sent events."}
 }
 _KINDS = ", ".join(EventKind)
+_OF_APPROVAL = (EventKind.ANSWER_PENDING, EventKind.ANSWER_REJECTED)
+"""Not told to a user's own token: what a person is yet to approve is not said to them."""
 
 After = Annotated[
     int | None, Query(ge=0, le=LARGEST_INTEGER, description="Only events after this position; else from now on.")
@@ -170,7 +172,9 @@ async def _stream(
 
 def _filter(ctx: RequestContext, app_id: str, kinds: str | None, conversation_id: str | None) -> EventFilter:
     own = ctx.caller.user_id
-    return EventFilter(app_id, _kinds(kinds), conversation_id, None if own is None else ids_of(app_id, own))
+    if own is None:
+        return EventFilter(app_id, _kinds(kinds), conversation_id)
+    return EventFilter(app_id, _kinds(kinds), conversation_id, ids_of(app_id, own), _OF_APPROVAL)
 
 
 def _start(after: int | None, last_event_id: str | None) -> int | None:
