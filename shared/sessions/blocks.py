@@ -13,9 +13,11 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from shared.llm.calls import estimate_tokens
-from shared.text.sentences import mask_secrets
+from shared.text.secrets import announces_secret, has_secret
+from shared.text.sentences import SECRET_MARK, mask_secrets
 
 _T = TypeVar("_T")
+_SPACE = re.compile(r"\s")
 
 
 class BlockKind(StrEnum):
@@ -222,16 +224,29 @@ def closing_of(text: str) -> str:
 
 def mask_value(value: Any, name: str = "") -> tuple[Any, int]:
     """Return what a tool was given under a name with its secrets masked, and how many there were."""
+    # By itself a value is not always known for what it is: {"password": "hunter2"}.
+    announced = announces_secret(f"{name}:")
     if isinstance(value, str):
-        # By itself a value is not always known for what it is: {"password": "hunter2"}.
-        return mask_secrets(value, f"{name}:")
+        shown, times = mask_secrets(value, f"{name}:")
+        is_one = not times and not _SPACE.search(value) and has_secret(f"{name}: {value}")
+        return (SECRET_MARK, 1) if is_one else (shown, times)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        # Of two digits it is the pin of a board.
+        is_one = announced and abs(value) > 99
+        return (SECRET_MARK, 1) if is_one else (value, 0)
     if isinstance(value, dict):
-        found = {key: mask_value(one, key) for key, one in value.items()}
+        found = {key: mask_value(one, f"{name} {key}" if announced else key) for key, one in value.items()}
         return {key: one for key, (one, _) in found.items()}, sum(times for _, times in found.values())
     if isinstance(value, list):
-        entries = [mask_value(one, name) for one in value]
+        named = zip(["", *value], value, strict=False)
+        entries = [mask_value(one, before if _names(before, one) else name) for before, one in named]
         return [one for one, _ in entries], sum(times for _, times in entries)
     return value, 0
+
+
+def _names(before: Any, value: Any) -> bool:
+    """Whether an entry of a command is an option, which names the entry behind it: ``--password``."""
+    return isinstance(before, str) and before.startswith("-") and not str(value).startswith("-")
 
 
 def mask_block(block: Block) -> Block:

@@ -58,16 +58,19 @@ _KEY = (
     r"(?:chave|clave|clé|chiave|cheie|klucz|klíč|kľúč|ключ\w*|kunci|khóa|avain|anahtar\w*|schlüssel|sleutel|nyckel|nøgle|nøkkel"
     r"|キー|密钥|密鑰|키|مفتاح|מפתח|कुंजी)"
 )
+_START = r"(?:(?<![^\W_])|(?-i:(?<=[a-z])(?=[A-Z])))"
+"""Where a word begins, within a name as well: ``db_password``, ``userPassword``."""
 _WITH_DIGIT = r"(?=[^\s\"'”`]{0,80}\d)[^\s\"'”`]"
 _WORDS = re.compile(
-    rf"\b(?:{_PASSWORD})\b{_OF_ANOTHER_THING}{_OF}{_IS}{_VALUE}{_CODE}(?:{_SAID_OF_ONE}[^\s\"'”»,;.]{{3,}}|{_WITH_DIGIT}{{4,}})"
+    rf"{_START}(?:{_PASSWORD})\b{_OF_ANOTHER_THING}{_OF}{_IS}{_VALUE}{_CODE}(?:{_SAID_OF_ONE}[^\s\"'”»,;.]{{3,}}|{_WITH_DIGIT}{{4,}})"
     # "login vera, password Herbst#2021x": what has letters and digits is no word of the sentence.
-    rf"|\b(?:{_PASSWORD})\b{_VALUE}{_CODE}(?=[^\s\"']{{0,60}}[^\W\d_]){_WITH_DIGIT}{{6,}}"
+    rf"|{_START}(?:{_PASSWORD})\b{_VALUE}{_CODE}(?=[^\s\"']{{0,60}}[^\W\d_]){_WITH_DIGIT}{{6,}}"
     rf"|(?:{_PASSWORD_WITHOUT_SPACES})[^\n。.]{{0,12}}?(?:[:=：は是为為는은]|is|هي)[\s\"'“「]*[^\s\"'”」。、？?]{{4,}}"
     rf"|(?:{_PASSWORD_WITHOUT_SPACES})[\s:：]{{0,3}}(?=[\w!-]{{0,80}}\d)[\w!-]{{4,}}"
     # "Changed my password to ...", "the password, ..., works": what has letters and digits, or stands in quotes.
-    rf"|\b(?:{_PASSWORD})\b{_OF}(?:[,?]| (?:to|in|auf|zu|à|a|en|på|til|naar|na)\b){_VALUE}{_CODE}{_WITH_DIGIT}{{5,}}"
-    rf"|\b(?:{_PASSWORD})\b{_OF} (?:to|auf|zu|à|en) [\"'“„«`][^\"'”“»`]{{3,60}}[\"'”“»`]"
+    rf"|{_START}(?:{_PASSWORD})\b{_OF}(?:[,?]| (?:to|in|auf|zu|à|a|en|på|til|naar|na)\b){_VALUE}"
+    rf"{_CODE}{_WITH_DIGIT}{{5,}}"
+    rf"|{_START}(?:{_PASSWORD})\b{_OF} (?:to|auf|zu|à|en) [\"'“„«`][^\"'”“»`]{{3,60}}[\"'”“»`]"
     rf"|(?<!\S)[\"'“„«`]?{_WITH_DIGIT}{{5,80}}[\"'”“»`]? (?:is|ist|est|es|è|é|jest)"
     rf" (?:my|our|the|his|her|their|mein|unser|das"
     rf"|mon|notre|le|mi|nuestra|la|il|mio|mia|a|o|meu|minha|mijn|het) (?:\w{{1,20}} )?(?:{_PASSWORD})\b"
@@ -87,15 +90,19 @@ _WORDS = re.compile(
     r"|\balarm (?:(?!(?:[01]\d|2[0-3])[0-5]\d\b)\d{4,8}\b(?!\s?(?:times?|eur|usd|€))|\d{4,8}#)"
     rf"|\bcombination (?:of|to|for)\b{_OF} (?:safe|lock|locker|suitcase|vault|bike)\b{_IS}\s*\d[\d -]{{2,9}}"
     # A short number opens something only where it is called so.
-    rf"|\b(?:pin|tan|puk|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer|no\.?))?\b(?: (?:for|of|zu|für|de|del)\b{_OF})?{_IS}"
+    rf"|{_START}(?:pin|tan|puk|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer|no\.?))?\b"
+    rf"(?: (?:for|of|zu|für|de|del)\b{_OF})?{_IS}"
     r"\s*[\"'“]?\d[\d -]{1,9}\d\b"
     r"|\b(?:pin|puk|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer))? \d{4,8}\b|\bcv[vc]2? \d{3}\b"
-    r"|\b(?:api|access|auth\w*|bearer|secret|private|client|session|refresh|licen[cs]e|recovery|backup)"
+    rf"|{_START}(?:api|access|auth\w*|bearer|secret|private|client|session|refresh|licen[cs]e|recovery|backup)"
     rf"[ _-]*(?:keys?|tokens?|secrets?|codes?)\b{_OF}{_IS}{_VALUE}{_CODE}{_WITH_DIGIT}{{4,}}"
-    rf"|\b(?:\w{{1,40}}[ _-])?(?:tokens?|secrets?|keys?)\b{_OF}{_IS}{_VALUE}{_CODE}(?=\S{{0,80}}[A-Za-z])"
+    rf"|{_START}(?:tokens?|secrets?|keys?)\b{_OF}{_IS}{_VALUE}{_CODE}(?=\S{{0,80}}[A-Za-z])"
     rf"{_WITH_DIGIT}{{12,}}"
     r"|(?-i:\b[A-Z0-9_]*(?:TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|PWD|KEY|CREDENTIALS))\s*=\s*[\"']?(?!None\b|null\b|os\.)"
     rf"{_CODE}[^\s\"']{{4,}}"
+    # Behind a colon only under a name of several words: "KEY: the main points" is a heading.
+    r"|(?-i:\b[A-Z0-9]*_[A-Z0-9_]*(?:TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|PWD|KEY|CREDENTIALS))\s*:\s*[\"']?"
+    rf"{_CODE}{_SAID_OF_ONE}[^\s\"']{{4,}}"
     # "Chave API", "API-Schlüssel", "APIキー".
     rf"|(?:{_KEY}\W{{0,2}}(?:\w{{1,6}}\W)?api|api\W{{0,2}}{_KEY})(?:{_IS}|[は是는은]){_VALUE}{_CODE}(?=\S{{0,80}}[A-Za-z]){_WITH_DIGIT}{{6,}}"
     # Name and password in one breath.
@@ -119,7 +126,7 @@ _SIGNS_OF_A_WORD = (
     "κωδ", "kata sand", "mật", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "รหัสผ่าน", "كلمة", "סיסמה",
     "पासवर्ड", "lozink", "slaptažod", "salasõna", "parool", "phrase", "seed words", "mnemonic", "jelsz",
 )  # fmt: skip
-_SIGNS_OF_ONE = ("=", "://", "-----begin", *_SIGNS_OF_A_WORD)
+_SIGNS_OF_ONE = ("=", ":", "-----begin", *_SIGNS_OF_A_WORD)
 """One of them stands in every text that holds a secret, as ``casefold`` has it, or a digit, or a long word."""
 _SIGNS_OF_A_SHAPE = (
     "sk-", "pk-", "rk-", "wk-", "sk_", "pk_", "rk_", "wk_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_",
@@ -138,7 +145,8 @@ _SIGNS_WITH_A_DIGIT = (
 )  # fmt: skip
 _SIGNS_WITH_A_VALUE = ("key", "token", "secret", "credentials")
 _ANNOUNCES = re.compile(
-    rf"(?:\b(?:{_PASSWORD}|api[ _-]?key|(?:access|auth)[ _-]?token|secret(?:[ _-]key)?|pin|cvv|cvc)\b{_OF}"
+    rf"(?:{_START}(?:{_PASSWORD}|api[ _-]?key|(?:access|auth)[ _-]?token|secret(?:[ _-](?:access[ _-])?key)?"
+    rf"|pin|cvv|cvc)\b{_OF}"
     rf"|(?:{_PASSWORD_WITHOUT_SPACES}))\s*[:=：]\W*\Z",
     re.IGNORECASE,
 )
@@ -207,7 +215,7 @@ def _may_have_word(folded: str) -> bool:
     """Whether a text, as ``casefold`` has it, has a sign of what is told by the word before it."""
     if any(map(folded.__contains__, _SIGNS_OF_A_WORD)):
         return True
-    if "=" in folded and any(map(folded.__contains__, _SIGNS_WITH_A_VALUE)):
+    if ("=" in folded or ":" in folded) and any(map(folded.__contains__, _SIGNS_WITH_A_VALUE)):
         return True
     return _DIGIT.search(folded) is not None and any(map(folded.__contains__, _SIGNS_WITH_A_DIGIT))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from shared.sessions.blocks import mask_value
 from shared.text.lines import clean, shorten
 from shared.text.secrets import announces_secret, has_secret
 from shared.text.sentences import sentences, without_secrets
@@ -44,7 +46,13 @@ _SAID_OTHERWISE = (
     "Ο κωδικός μου είναι Ombrela77", "Moja lozinka je Kisobran77", "Parola mea este Umbrela77", "CVV 481",
     "dckr_pat_Zm9vYmFyMTIzNDU2Nzg", "mysql -u root -pRegenschirm7", "Set-Cookie: sid=Zm9vYmFyMTIzNDU2",
 )  # fmt: skip
+_UNDER_A_PREFIXED_NAME = (
+    "POSTGRES_PASSWORD: hunter2-Kestrel", "db_password: Kestrel-Pond", "userPassword: Kestrel", "API_KEY: swordfish",
+    "Please use DB_PASSWORD: Kestrel-Pond77 for staging.", "AWS_SECRET_ACCESS_KEY: wJalrXUtnFEMI/K7MDENG",
+    "githubToken: abcdefgh12345678",
+)  # fmt: skip
 HARMLESS = (
+    "KEY: the main points", "API_KEY: required",
     "I changed my password to something longer.", "My passphrase is too long to remember.",
     "The verification code never came.", "We use bcrypt as the password hash.",
     "The combination of lemon and mint is lovely.", "Her birthday is on 12-34 street, that is my guess.",
@@ -65,7 +73,7 @@ HARMLESS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", SECRETS + _SAID_OTHERWISE)
+@pytest.mark.parametrize("text", SECRETS + _SAID_OTHERWISE + _UNDER_A_PREFIXED_NAME)
 def test_what_opens_or_pays_for_something_is_a_secret(text: str) -> None:
     assert has_secret(text)
 
@@ -79,13 +87,38 @@ def test_what_only_looks_like_one_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     "again",
     ["sk-", "密码", "password.", "login=", "eyJaaaaaaaa-", "key=", "password to ", "use a1 as ", "TOKEN", "a1", "1 ",
-     '"a1 is my ', "cookie: ", "seed phrase ", "a@"],
+     '"a1 is my ', "cookie: ", "seed phrase ", "a@", "db_password_", "aPassword", "A_KEY", "a_key: ", "a_token "],
 )  # fmt: skip
 def test_however_long_a_text_repeats_itself_it_is_looked_through(again: str) -> None:
     """By expressions that go once through it: with others such a message took minutes."""
-    said = again * (120_000 // len(again))
+    said = again * (200_000 // len(again))
     assert not has_secret(said + " I live in Graz")
     assert isinstance(sentences(said), list)
+
+
+@pytest.mark.parametrize(
+    "given_to_a_tool",
+    [
+        {"db_password": "hunter"}, {"DB_PASSWORD": "hunter"}, {"userPassword": "hunter"}, {"client_secret": "hunter"},
+        {"AWS_SECRET_ACCESS_KEY": "hunter"}, {"token": "hunter12345678"}, {"password": {"value": "hunter"}},
+        {"password": {"values": ["hunter"]}}, {"arguments": ["--password", "hunter"]},
+        {"password": 4711}, {"pin": 4711}, {"login": {"password": 4711}},
+    ],
+)  # fmt: skip
+def test_what_a_tool_was_given_under_a_name_for_a_secret_is_masked(given_to_a_tool: dict[str, Any]) -> None:
+    shown, times = mask_value(given_to_a_tool)
+    assert times == 1 and not any(one in str(shown) for one in ("hunter", "4711"))
+
+
+@pytest.mark.parametrize(
+    "given_to_a_tool",
+    [
+        {"max_tokens": 4096}, {"pin": 13}, {"password": True}, {"password": None}, {"user": {"path": "/a/b1234"}},
+        {"fields": ["password", "street"]}, {"arguments": ["--ask-password", "--verbose"]}, {"key": "street"},
+    ],
+)  # fmt: skip
+def test_what_a_tool_was_given_else_is_shown(given_to_a_tool: dict[str, Any]) -> None:
+    assert mask_value(given_to_a_tool) == (given_to_a_tool, 0)
 
 
 def test_what_follows_an_announced_password_is_no_sentence_and_is_masked() -> None:
