@@ -160,12 +160,19 @@ def mask_secrets(content: str, before: str = "") -> tuple[str, int]:
     return (masked, times) if times else (content, 0)
 
 
+_FENCE_LINE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+-]{0,20}[ \t]*")
+
+
 def _parts(content: str, before: str = "") -> Iterator[tuple[str, str, bool]]:
     """Yield the sentences of a text as they stand, what parts each from the next, and whether it holds a secret."""
     content = without_key_blocks(content)
     announced, spans = bool(before) and announces_secret(before.rstrip()), sentence_spans(content)
     for (start, end), following in zip(spans, [*(span[0] for span in spans[1:]), len(content)], strict=True):
         part = content[start:end]
+        if announced and (not part.strip() or _FENCE_LINE.fullmatch(part)):
+            # What is announced stands below an empty line, or in code, which would be none without its fence.
+            yield part, content[end:following], False
+            continue
         announces = announces_secret(part)
         yield part, content[end:following], announced or announces or has_secret(part)
         # "Password:" and the word itself on the next line.

@@ -12,11 +12,13 @@ from tests.support.sessions import PROJECT, Sessions, digest
 SECRETS = (
     "Kestrel!Pond77", "sk-live-51Hq8ZyExAmPlE9xY2bQw7", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "hunter22",
     "zebra-Crossing-9", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "quince-Jam-4",
+    "plum-Kestrel", "medlar-Kestrel",
 )  # fmt: skip
 PROMPT = (
     "The SMTP password is Kestrel!Pond77 and the API key is sk-live-51Hq8ZyExAmPlE9xY2bQw7. Never commit kites.env. "
     "##keepit1.00## The kite key is ghp_16C7e42F292c6912E7710c838347Ae178B4a. Fly it on Sundays only.\n\n"
-    "Password: ##keepit1.00## zebra-Crossing-9"
+    "Password: ##keepit1.00## zebra-Crossing-9\n\nThe POP3 password:\n```\nmedlar-Kestrel\n```\n\n"
+    "##keepit1.00## The SMTP password:\n\nplum-Kestrel"
 )
 OUTPUT = "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY\nDB_URL=postgres://app:hunter22@db/app\nREGION=north"
 
@@ -45,7 +47,7 @@ def test_no_version_holds_a_secret_and_each_says_that_some_are_masked(sessions: 
     assert [held(text) for text in texts] == [[], []]
     assert "Fly it on Sundays only." in texts[0] and "Check kites.env once more." in texts[0]
     assert version["why"].startswith("Left out: ") and "sentences that hold a secret" in version["why"]
-    assert version["keepitStats"]["preserved"] == 2
+    assert version["keepitStats"]["preserved"] == 3
     assert digest(sessions.copy_of()) == original
 
 

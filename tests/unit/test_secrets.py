@@ -128,6 +128,12 @@ def test_what_follows_an_announced_password_is_no_sentence_and_is_masked() -> No
     assert without_secrets(said, "[…]") == "The vet portal needs one. […]\n[…]\nThe portal is slow on Mondays."
 
 
+@pytest.mark.parametrize("fence", ["```", "~~~", "```sh"])
+def test_an_announced_secret_in_a_code_fence_is_masked_and_the_fence_stands(fence: str) -> None:
+    said = f"The SMTP password:\n\n{fence}\nkestrel\n{fence[:3]}\nIt is new."
+    assert without_secrets(said) == f"[…]\n\n{fence}\n[…]\n{fence[:3]}\nIt is new."
+
+
 def test_a_private_key_is_masked_with_all_its_lines() -> None:
     key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nBKcwggSjAgEAAoIBAQC7\n-----END PRIVATE KEY-----"
     assert without_secrets(f"Here is the key:\n{key}\nPlease rotate it.", "[…]").splitlines()[1:] == [

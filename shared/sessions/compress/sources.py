@@ -379,7 +379,8 @@ class _OriginalReader:
         fences = iter(fences_at(text, [place for start, end in gaps if start < end for place in (start, end)]))
         for (start, end), one in zip_longest(gaps, placed):
             if start < end:
-                self._add_between(block, text[start:end], next(fences), next(fences))
+                before = text[max(0, start - _ANNOUNCED_WITHIN) : start]
+                self._add_between(block, text[start:end], before, next(fences), next(fences))
             if one is not None:
                 weight = self.weights.get(one.marker_id, one.found.weight)
                 # What stands before a mark may announce a secret behind it: "Password: ##keepit1.00## ...".
@@ -388,7 +389,7 @@ class _OriginalReader:
         # Parts of one message are of one tier, so that all of it can be counted with the first.
         self.found[first] = replace(self.found[first], tokens=estimate_tokens(block.text))
 
-    def _add_between(self, block: Block, text: str, opened: Fence | None, left_open: Fence | None) -> None:
+    def _add_between(self, block: Block, text: str, before: str, opened: Fence | None, left_open: Fence | None) -> None:
         """Take in words between marked parts; code that a mark parts is opened and closed on either side."""
         if not text.strip():
             return
@@ -396,7 +397,7 @@ class _OriginalReader:
             text = text.lstrip().lstrip(opened.marks[0])  # Nothing of the code is left but its end.
         elif opened is not None:
             text = f"{opened.opening}\n{text}"
-        self._add_text(block, text if left_open is None else f"{text.rstrip()}\n{left_open.marks}", 0)
+        self._add_text(block, text if left_open is None else f"{text.rstrip()}\n{left_open.marks}", 0, before)
 
     def _shown_result(self, text: str) -> tuple[str, int]:
         """Return a result as it is looked at, with its secrets masked, and how many of them there are."""
