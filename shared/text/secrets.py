@@ -15,8 +15,8 @@ _SHAPES = re.compile(
     r"|\bxox[a-z]-[\w-]{10,}|\bxapp-\d[\w-]{10,}|\bhooks\.slack\.com/services/\w+/\w+/\w+|\bnpm_[A-Za-z0-9]{10,}"
     r"|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bhf_[A-Za-z0-9]{16,}|\bSG\.[\w-]{16,80}\.[\w-]{16,}|\bpypi-[\w-]{24,}"
     r"|\b\d{8,10}:AA[\w-]{30,}|\bdop_v1_\w{16,}|\bshp(?:at|ss|ca)_\w{16,}|\bwhsec_[\w+/=]{16,}"
-    r"|\beyJ[\w-]{8,400}\.[\w-]{8,}|\bdckr_[a-z]{2,5}_[\w-]{16,}|\bmysql\b[^\n]{0,80}\s-p\w[^\s]{2,}"
-    r"|\b[Cc]ookie: ?[^\s=;]{1,40}=[^\s;]{12,}"
+    r"|\beyJ[\w-]{8,400}\.[\w-]{8,}|\bdckr_[a-z]{2,5}_[\w-]{16,}|\bmysql\b[^\n]{0,80}\s-p(?!(?:ort|ool|rotocol|lugin)\b)\w[^\s]{2,}"
+    r"|\b[Cc]ookie: ?[^\s=;]{1,40}=(?=[^\s;]{0,80}\d)[^\s;]{12,}"
     r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY"
     r"|\b(?:Bearer|Basic) +(?=[\w+/.=~-]{0,200}\d)[\w+/.=~-]{16,}"
     r"|\b\w{1,20}://[^\s/:@]{0,200}:[^\s/@]{1,200}@"
@@ -126,7 +126,7 @@ _SIGNS_OF_A_WORD = (
     "κωδ", "kata sand", "mật", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "รหัสผ่าน", "كلمة", "סיסמה",
     "पासवर्ड", "lozink", "slaptažod", "salasõna", "parool", "phrase", "seed words", "mnemonic", "jelsz",
 )  # fmt: skip
-_SIGNS_OF_ONE = ("=", ":", "-----begin", *_SIGNS_OF_A_WORD)
+_SIGNS_OF_ONE = ("=", ":", "-----begin", "mysql", *_SIGNS_OF_A_WORD)
 """One of them stands in every text that holds a secret, as ``casefold`` has it, or a digit, or a long word."""
 _SIGNS_OF_A_SHAPE = (
     "sk-", "pk-", "rk-", "wk-", "sk_", "pk_", "rk_", "wk_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_",

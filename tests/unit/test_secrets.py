@@ -44,7 +44,7 @@ _SAID_OTHERWISE = (
     "The alarm code of our house is 7731", "codes for the sitter: gate 4471#, alarm 9083",
     "The combination of my safe is 31-7-22", "Salasanani on Sateenvarjo7", "A jelszavam Esernyo77",
     "Ο κωδικός μου είναι Ombrela77", "Moja lozinka je Kisobran77", "Parola mea este Umbrela77", "CVV 481",
-    "dckr_pat_Zm9vYmFyMTIzNDU2Nzg", "mysql -u root -pRegenschirm7", "Set-Cookie: sid=Zm9vYmFyMTIzNDU2",
+    "dckr_pat_Zm9vYmFyMTIzNDU2Nzg", "mysql -u root -pRegenschirm7", "mysql -u root -phunter", "Set-Cookie: sid=Zm9vYmFyMTIzNDU2",
 )  # fmt: skip
 _UNDER_A_PREFIXED_NAME = (
     "POSTGRES_PASSWORD: hunter2-Kestrel", "db_password: Kestrel-Pond", "userPassword: Kestrel", "API_KEY: swordfish",
@@ -52,6 +52,7 @@ _UNDER_A_PREFIXED_NAME = (
     "githubToken: abcdefgh12345678",
 )  # fmt: skip
 HARMLESS = (
+    "mysql -h db -port 3306", "Cookie: consent=accepted-all",
     "KEY: the main points", "API_KEY: required",
     "I changed my password to something longer.", "My passphrase is too long to remember.",
     "The verification code never came.", "We use bcrypt as the password hash.",
