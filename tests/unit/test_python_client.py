@@ -21,6 +21,7 @@ from afterthought_client import (
     models,
 )
 from afterthought_client import UnexpectedAnswer as Unexpected
+from afterthought_client.errors import InvalidArgument
 from afterthought_client.events import EventDecoder
 from loop.api.app import describe
 from ops.client.writing import outdated
@@ -181,3 +182,20 @@ def test_events_are_read_however_the_bytes_are_cut() -> None:
         [event] = [one for part in parts for one in decoder.feed(part)]
         assert (event.id, event.kind, event.data) == ("4", "memory.created", {"content": "é\u2028"})
         assert decoder.last_id == "5"
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_a_number_that_json_has_not_is_refused_before_it_is_sent(number: float) -> None:
+    """It would go out as null, which lifts a budget."""
+    sent: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        return httpx.Response(500)
+
+    with _client(answer) as client:
+        with pytest.raises(InvalidArgument, match="nan"):
+            client.change_app(hourly_budget=number)
+        with pytest.raises(InvalidArgument, match="nan"):
+            client.change_app(config={"rates": [1.0, {"at": number}]})
+    assert sent == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -64,8 +65,20 @@ def json_body(**fields: object) -> bytes:
 
 
 def json_of(value: object) -> bytes:
-    """Return a value as JSON; of a model only what was given."""
+    """Return a value as JSON; of a model only what was given. Raises: InvalidArgument for a number JSON has not."""
+    plain = _ANY.dump_python(value, mode="python", by_alias=True, exclude_unset=True)
+    if _has_no_number(plain):
+        # As JSON it would be null, which takes a value away: a budget of NaN would lift the budget.
+        raise InvalidArgument("nan and inf are no numbers of JSON; leave out what is not known.")
     return _ANY.dump_json(value, by_alias=True, exclude_unset=True)
+
+
+def _has_no_number(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_no_number, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_has_no_number, value))
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def write_headers(key: str | None, content_type: str | None = None) -> dict[str, str]:
