@@ -83,13 +83,18 @@ class NewMessage:
     """The message as it was sent, where role, content and name do not say all of it."""
 
 
-def start(session: Session, app_id: str, new: NewConversation, now: datetime) -> Conversation:
-    """Open a conversation; the caller holds off erasures. Raises: Conflict when the app already has one of that id."""
+def start(
+    session: Session, app_id: str, new: NewConversation, now: datetime, *, tells_whose: bool = True
+) -> Conversation:
+    """Open a conversation; the caller holds off erasures. Raises: Conflict when the app already has one of that id.
+
+    ``tells_whose``: whether the error may say that it is another user's.
+    """
     conversation_id = new.conversation_id or new_id("conv", now)
     known = queries.find_conversation(session, app_id, conversation_id)
     if known is not None:
-        others = "" if known.user_id == new.user_id else " of another user"
-        what = "choose another id" if others else "add messages to it or choose another id"
+        others = " of another user" if tells_whose and known.user_id != new.user_id else ""
+        what = "choose another id" if others or not tells_whose else "add messages to it or choose another id"
         raise Conflict(
             f"App {app_id} already has a conversation {conversation_id}{others}; {what}.", code="conversation_exists"
         )

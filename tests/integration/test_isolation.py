@@ -422,6 +422,14 @@ def test_what_waits_for_approval_is_told_to_nobody_by_a_token_of_their_own(api: 
         assert {one["kind"] for one in api.ask("GET", address, token=token)["events"]} == heard - hidden
 
 
+def test_whose_an_id_is_that_is_taken_is_not_told_to_another(api: Api, town: dict[str, str]) -> None:
+    token = api.ask("POST", "/apps/chat/tokens", json={"userId": "ann"})["token"]
+    for name in ("bob-1", "ann-1"):
+        body = {"conversationId": name}
+        said = api.refused(409, "POST", "/apps/chat/conversations", token=token, json=body)["message"]
+        assert said == f"App chat already has a conversation {name}; choose another id."
+
+
 def test_a_users_own_token_has_no_grants_and_goes_with_what_is_theirs(api: Api, town: dict[str, str]) -> None:
     said = api.refused(422, "POST", "/apps/chat/tokens", json={"userId": "ann", "grants": ["tokens"]})
     assert "leave out grants" in said["message"]

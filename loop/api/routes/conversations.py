@@ -245,7 +245,7 @@ def start_conversation(
     # First: an erasure of the app or the user has to wait for this, or this for it.
     hold_off_erasure(session, app_id, user_id)
     get_installed_app(session, app_id)
-    conversation = lifecycle.start(session, app_id, new, ctx.now())
+    conversation = lifecycle.start(session, app_id, new, ctx.now(), tells_whose=ctx.caller.user_id is None)
     return WriteResult(ConversationDetails.costing(conversation, 0, [], ctx.now()), 201, about=app_id)
 
 
