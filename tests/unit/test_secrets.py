@@ -44,7 +44,8 @@ _SAID_OTHERWISE = (
     "The alarm code of our house is 7731", "codes for the sitter: gate 4471#, alarm 9083",
     "The combination of my safe is 31-7-22", "Salasanani on Sateenvarjo7", "A jelszavam Esernyo77",
     "Ο κωδικός μου είναι Ombrela77", "Moja lozinka je Kisobran77", "Parola mea este Umbrela77", "CVV 481",
-    "dckr_pat_Zm9vYmFyMTIzNDU2Nzg", "mysql -u root -pRegenschirm7", "mysql -u root -phunter", "Set-Cookie: sid=Zm9vYmFyMTIzNDU2",
+    "dckr_pat_Zm9vYmFyMTIzNDU2Nzg", "mysql -u root -pRegenschirm7", "mysql -u root -phunter",
+    "Set-Cookie: sid=Zm9vYmFyMTIzNDU2",
 )  # fmt: skip
 _UNDER_A_PREFIXED_NAME = (
     "POSTGRES_PASSWORD: hunter2-Kestrel", "db_password: Kestrel-Pond", "userPassword: Kestrel", "API_KEY: swordfish",
