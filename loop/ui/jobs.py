@@ -5,7 +5,7 @@ The dead letters, counted before they are run again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -16,7 +16,7 @@ from afterthought_client import models
 from afterthought_client.calls import OMIT
 from loop.ui.choosers import apps_to_choose
 from loop.ui.confirmation import confirmed
-from loop.ui.frame import PageView, chat_address, in_turn, live
+from loop.ui.frame import PageView, chat_address, in_turn, live, press_once
 from loop.ui.session_view import dialog, rows
 from loop.ui.state import PageState
 from loop.ui.tables import (
@@ -123,8 +123,8 @@ class JobTable:
         self._table.on("open", lambda event: self.open(event.args))
         self._table.on("do", self._do)
         with ui.row().classes("gap-2"):
-            self._newer = action("Newer", self._go_back, FLAT, icon="chevron_left")
-            self._older = action("Older", self._go_on, FLAT, icon="chevron_right")
+            self._newer = press_once(action("Newer", lambda: None, FLAT, icon="chevron_left"), self._go_back)
+            self._older = press_once(action("Older", lambda: None, FLAT, icon="chevron_right"), self._go_on)
 
     @in_turn
     async def refresh(self) -> None:
@@ -345,11 +345,13 @@ class DeadLetters:
             "reason": (self.reason.value or "").strip() or OMIT,
         }
 
+    @in_turn
     async def count(self) -> None:
         """Count without changing anything; a reader's token may not even ask that, and sees those that are listed."""
         matching: dict[str, int] | None = None
+        chosen = self._job_filter()
         if self.view.may_write:
-            matching = (await self.view.client.replay_jobs(dry_run=True, **self._job_filter())).matching
+            matching = (await self.view.client.replay_jobs(dry_run=True, **chosen)).matching
         kind, app_id = None if self.kind.value == _ALL else self.kind.value, self.app.value or None
         page = await self.view.client.list_jobs(state="dead", kind=kind, app_id=app_id, limit=_LISTED)
         reason = (self.reason.value or "").strip().casefold()
@@ -362,7 +364,7 @@ class DeadLetters:
                 if count:
                     counts = [[words_of(kind), number(many)] for kind, many in matching.items()]
                     show_table("Dead letters that match, by kind", ["Kind", "Dead letters"], counts)
-                again = action("Run them again", lambda: self._replay(count), PRIMARY, icon="replay")
+                again = action("Run them again", lambda: self._replay(count, chosen), PRIMARY, icon="replay")
                 again.set_enabled(count > 0)
             heading("The latest")
             if not latest:
@@ -371,14 +373,15 @@ class DeadLetters:
                 letters = [[_linked(one), one.app_id or "–", one.reason or "–", _when(one)] for one in latest]
                 show_table("The latest dead letters", ["Kind", "App", "Why", "Died"], letters)
 
-    async def _replay(self, count: int) -> None:
+    async def _replay(self, count: int, chosen: Mapping[str, Any]) -> None:
+        # What was counted, whatever is chosen by now.
         goes = ["They get fresh attempts, and spend energy as new work does."]
         if not await confirmed(f"Run {counted(count, 'dead letter')} again?", goes, button="Run again"):
             return
         with self.found:
             replayed, refused, cursor = 0, 0, None
             while True:
-                round_ = await self.view.client.replay_jobs(cursor=cursor or OMIT, **self._job_filter())
+                round_ = await self.view.client.replay_jobs(cursor=cursor or OMIT, **chosen)
                 replayed, refused, cursor = replayed + round_.replayed, refused + round_.refused, round_.cursor
                 if cursor is None:
                     break

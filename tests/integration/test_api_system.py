@@ -295,8 +295,12 @@ def test_requests_are_counted_by_template_and_never_by_what_a_stranger_asks_for(
     assert counted["unmatched", "GET", "4xx"] == 2
     assert {route for route, _, _ in counted} <= {"/apps", "/apps/{appId}", "/apps/{appId}/conversations", "unmatched"}
     assert ("/apps/{appId}", "other", "4xx") in counted
-    registry = sqlite_api.loop.metrics._registry
-    timed = registry.get_sample_value("afterthought_http_request_duration_seconds_count", {"route": "/apps/{appId}"})
+    [timed] = [
+        sample.value
+        for family in sqlite_api.loop.metrics.http_duration.collect()
+        for sample in family.samples
+        if sample.name.endswith("_count") and sample.labels["route"] == "/apps/{appId}"
+    ]
     assert timed == 4
 
 

@@ -59,7 +59,7 @@ def test_what_is_laid_down_for_good_is_proposed_at_once(said: str, expected: lis
 
 @pytest.mark.parametrize(
     ("said", "kind"),
-    [("The project uses Jest for testing.", FACT), ("Our API follows REST with /api/v1 in front.", FACT)],
+    [("The project uses Jest for testing.", FACT), ("Our API follows REST with /api/v1 in front.", DECISION)],
 )
 def test_what_is_wished_or_stated_in_passing_waits_until_it_is_said_again(said: str, kind: SemanticKind) -> None:
     assert [(one.kind, one.is_standing) for one in proposed(said)] == [(kind, False)]
