@@ -21,7 +21,7 @@ from starlette.types import Scope as AsgiScope
 from loop.streams import EnergyNews, Hub, Listener
 from loop.wiring import Loop
 from shared.apps.models import Scope
-from shared.apps.queries import Caller, get_app, is_in_force
+from shared.apps.queries import Caller, get_app, is_in_force, token_digest_of
 from shared.event_payloads import EventPayload, payloads_of
 from shared.events.queries import EventFilter, events_after, extent
 
@@ -68,7 +68,10 @@ class EventSubscription:
         """Return what comes after a position; None when the listener may not listen any more."""
         with self.loop.database.read() as session:
             # Whether the caller's token is still in force, and the app still installed.
-            app_id = self.event_filter.app_id
+            app_id, login = self.event_filter.app_id, self.caller.login_digest
+            # Who has logged out, or a copy of what they had, listens no longer.
+            if login is not None and token_digest_of(session, login, self.loop.clock.now()) is None:
+                return None
             if self.caller.scope is not Scope.ADMIN and not is_in_force(session, self.caller):
                 return None
             if app_id is not None and get_app(session, app_id).uninstalled_at is not None:

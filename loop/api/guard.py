@@ -10,6 +10,7 @@ here is forgotten at once; another loop over the same database may let it pass f
 from __future__ import annotations
 
 import hmac
+from dataclasses import replace
 from time import monotonic
 from urllib.parse import parse_qs, urlencode
 
@@ -115,8 +116,9 @@ class AccessGuard:
                 of_login = token_digest_of(session, digest, self._loop.clock.now())
                 # One of the installation's that was changed since is none of these, nor an app's.
                 if of_login in self._own_by_digest:
-                    return self._own_by_digest[of_login]
-                return authenticate(session, of_login or digest)
+                    return replace(self._own_by_digest[of_login], login_digest=digest)
+                caller = authenticate(session, of_login or digest)
+                return replace(caller, login_digest=digest) if of_login else caller
         except Denied as error:
             error.code = UNAUTHENTICATED
             raise

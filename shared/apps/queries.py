@@ -280,6 +280,8 @@ class Caller:
     """What an app's token may do beside working with its app's data; an admin's may do everything."""
     user_id: str | None = None
     """Whose own token it is: they may touch what is theirs in the app, and nothing else."""
+    login_digest: str | None = None
+    """Of the login that stands for the token, where they came with one."""
 
     @property
     def token_id(self) -> str | None:

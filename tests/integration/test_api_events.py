@@ -398,6 +398,17 @@ def test_an_admin_hears_every_app_and_the_energy(town: Town) -> None:
     assert energy[-1]["data"]["status"] == "medium" and energy[-1]["data"]["level"] == 40
 
 
+@pytest.mark.parametrize("token_of_login", ["the app's", "an admin's"])
+def test_a_listener_that_has_logged_out_is_sent_home(town: Town, token_of_login: str) -> None:
+    token = ADMIN if token_of_login == "an admin's" else town.api.ask("POST", "/apps/chat/tokens")["token"]
+    login = town.api.ask("POST", "/logins", token=token)["login"]
+    with town.listening(token=login) as heard:
+        town.api.ask("DELETE", "/logins", token=login)
+        town.happen()
+        wait_until(lambda: heard.is_over, 20, "the end of the stream")
+    assert heard.events == []
+
+
 @pytest.mark.parametrize("how", ["token revoked", "app uninstalled", "app uninstalled under an admin"])
 def test_a_listener_that_may_listen_no_more_is_sent_home(town: Town, how: str) -> None:
     issued = town.api.ask("POST", "/apps/chat/tokens")
