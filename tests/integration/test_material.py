@@ -407,3 +407,9 @@ def test_what_answers_a_clients_request_is_summarised_by_no_job(talks: Talks) ->
         followed=True,
     )
     assert "Turku" in str(talks.summaries()) and "Herring" not in str(talks.summaries())
+
+
+def test_other_englishes_stay_as_they_were_said(talks: Talks) -> None:
+    talks.hold("I be chairman of the harvest committee in Owerri.", "Well done.", "I live in Abuja with my sister.")
+    told = str(talks.facts())
+    assert "Bes" not in told and "Lives in Abuja" in told

@@ -62,6 +62,8 @@ def in_third_person(text: str, name: str = "") -> str:
     speaks = begins["who"].lower() == "i"
     if speaks:
         at = next((at for at, word in enumerate(words) if word.lower() not in _ADVERBS), 0)
+        if _OTHER_ENGLISH.match(" ".join(words[at:])):
+            return text
         words[at] = _verb(words[at])
     # "US" and "ME" are places.
     predicate = _PERSON.sub(
@@ -69,6 +71,13 @@ def in_third_person(text: str, name: str = "") -> str:
     )
     who = name if speaks else f"{name}'s"
     return f"{who} {predicate}" if name else predicate[:1].upper() + predicate[1:]
+
+
+_OTHER_ENGLISH = re.compile(
+    r"(?:be|been|dey|don|fit|wan|sabi|go (?:call|come|do|see|buy|take|give|tell|find|send|try|collect|pay))\b",
+    re.IGNORECASE,
+)
+"""Verbs of pidgin and of dialects, which have other forms: "I be chairman", "I go call am"."""
 
 
 def _is_english(text: str) -> bool:
