@@ -271,6 +271,8 @@ def test_a_version_is_read_beside_its_original_with_what_was_dropped(at: Window,
 def test_a_version_is_read_after_its_original_is_gone(at: Window, client: Afterthought, system: System) -> None:
     register(client)
     version = compress(client)
+    # What reads it for the index would tell of an error where it is gone already.
+    wait_until(lambda: client.search_sessions(text="public API").results, 60, "the index of sessions")
     [original] = [one for one in system.home.rglob("abc123.jsonl") if client.app in one.parts]
     original.unlink()
     page = _browser(at, client, "abc123")

@@ -24,7 +24,7 @@ from worker.agent.statements import KEPT, SpokenStatement, is_user, read_stateme
 
 _T = TypeVar("_T", bound=MemoryDraft | NothingToRemember | Decision)
 _MACHINE_NAME = re.compile(r"assistant|\bai\b|bot\b|gpt|llama|claude|gemini|mistral|qwen", re.IGNORECASE)
-_SOLID = 0.78
+_SOLID = 0.65
 """From this probability of "keep" or of "fact" a statement is worth a memory by itself."""
 _PROTECTED = (StatementType.HARM, StatementType.WISH)
 _UNCUT = 75

@@ -74,11 +74,17 @@ def json_of(value: object) -> bytes:
 
 
 def _has_no_number(value: object) -> bool:
-    if isinstance(value, Mapping):
-        return any(map(_has_no_number, value.values()))
-    if isinstance(value, list | tuple):
-        return any(map(_has_no_number, value))
-    return isinstance(value, float) and not math.isfinite(value)
+    # Not by calling itself: what is imported may be nested deeper than Python goes.
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, Mapping):
+            left.extend(one.values())
+        elif isinstance(one, list | tuple):
+            left.extend(one)
+        elif isinstance(one, float) and not math.isfinite(one):
+            return True
+    return False
 
 
 def write_headers(key: str | None, content_type: str | None = None) -> dict[str, str]:
