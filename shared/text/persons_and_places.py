@@ -64,6 +64,11 @@ _ABBREVIATED = re.compile(r"\b(?:U\.?S\.?A?|U\.?K|EU|UAE|NYC)\b")
 _WRITTEN_WITHOUT_SPACES = re.compile("[我你您他她们們]|私|僕|俺|あなた|彼|나는|저는|내가|제가|哪里|哪裡|どこ|어디")
 
 
+def is_place(name: str) -> bool:
+    """Whether a name is that of a well-known place."""
+    return name in _NAMES
+
+
 def speaks_of_persons_or_places(message: str, names: Iterable[str] = ()) -> bool:
     """Whether a personal pronoun or a place is in the message; ``names``: statements whose names count as places too.
 

@@ -1,7 +1,6 @@
-"""Of whom a statement is: the speaker in the third person, and who "she" is. English; all else stays as it is."""
+"""The speaker in the third person: ``I live in Ghent`` becomes ``Lives in Ghent``. English; all else stays as it is."""
 
 import re
-from collections.abc import Sequence
 
 from shared.text.languages import ENGLISH, empty_words, language_of
 from shared.text.words import EMPTY, WORD, word_set
@@ -95,58 +94,3 @@ def _verb(word: str) -> str:
     if lowered.endswith(("s", "x", "ch", "sh", "z", "o")):
         return word + "es"
     return word[:-1] + "ies" if lowered.endswith("y") and lowered[-2:-1] not in "aeiou" else word + "s"
-
-
-_SHE = "mother|mum|mom|mama|wife|sister|daughter|girlfriend|aunt|grandmother|grandma|nana|niece|stepmother|fiancée"
-_HE = "father|dad|papa|husband|brother|son|boyfriend|uncle|grandfather|grandpa|grandad|nephew|stepfather|fiancé"
-_EITHER = (
-    "partner|spouse|friend|cousin|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate|therapist|child|kid|baby"
-    "|dog|cat"
-)
-_OF_THEIRS = re.compile(
-    rf"[Mm]y (?P<who>(?:[a-z-]+ )?(?:(?P<she>(?i:{_SHE}))|(?P<he>(?i:{_HE}))|{_EITHER})(?:-in-law)?\b(?: [A-Z][\w-]+)?)"
-    r"(?!['’]s)"
-)
-_ANOTHER = re.compile(rf"\b(?:{_SHE}|{_HE}|{_EITHER}|she|he|(?:with|and|or|than|met|visited|called|told) [A-Z]\w+)\b")
-_SOMEBODY = (
-    "nurse|doctor|dentist|vet|teacher|tutor|coach|trainer|nanny|babysitter|carer|caregiver|cleaner|lawyer|landlord"
-    "|landlady|girl|boy|woman|man|guy|lady|person|somebody|someone|student|pupil|client|customer|patient|employee|intern"
-    "|singer|actor|actress|author|puppy|kitten|horse|pony|rabbit|bird|parrot|hamster|pet|parent|twin|relative"
-)
-_ANYBODY = re.compile(rf"\b(?:{_SOMEBODY})\b|\b(?!I\b)[A-Z][\w-]*")
-_SAYS_WHAT_OR_WHERE = re.compile(
-    rf"\b(?:is|was|as|became|becomes) (?:an?|the) (?:[\w-]+ ){{0,2}}?(?:{_SOMEBODY})\b"
-    r"|\b(?:in|at|near|on|since|until|speaks?|is|was|(?:is|was|comes?|came) from|works? for|(?:moved?|went|back) to)"
-    r"(?: [A-Z][\w-]*,?)+"
-)
-"""A trade, a place, a day or a language, and not another person."""
-_ONE_OF_THEIRS = re.compile(r"(?:and |but |so )?(?P<who>she|he)(?=(?:['’]s)? )", re.IGNORECASE)
-
-
-def named_again(found: Sequence[str]) -> list[str]:
-    """Return sentences with somebody of the speaker's in place of the "she" that is them, so that each can stand alone.
-
-    Only in English, and where the sentence before begins with that person and names no other: "My mother lives in Graz.
-    She is allergic to penicillin."
-    """
-    named: list[str] = []
-    who, pronouns = "", frozenset[str]()
-    for sentence in found:
-        again = _ONE_OF_THEIRS.match(sentence)
-        if again is not None and who and again["who"].lower() in pronouns:
-            rest, pronouns = sentence[again.end() :], frozenset({again["who"].lower()})
-            sentence = f"My {who}{rest}"
-            who = "" if _names_another(rest) else who
-        else:
-            opening = _OF_THEIRS.match(sentence)
-            is_alone = opening is not None and not _names_another(sentence[opening.end() :]) and _is_english(sentence)
-            who = opening["who"] if opening is not None and is_alone else ""
-            pronouns = frozenset(
-                {one for one in ("she", "he") if opening is not None and opening[one]} or {"she", "he"}
-            )
-        named.append(sentence)
-    return named
-
-
-def _names_another(text: str) -> bool:
-    return _ANOTHER.search(text) is not None or _ANYBODY.search(_SAYS_WHAT_OR_WHERE.sub("", text)) is not None

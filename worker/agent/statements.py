@@ -2,11 +2,11 @@
 
 Memories, facts and summaries without a model are chosen from these. Left out is what the speaker only passed on
 (``shared.text``), and what is sent over and over, which is a template's. Words stay the speaker's: only relative
-times become dates, a bare answer is joined to what was asked, and a "she" gives way to who that is.
+times become dates, a bare answer is joined to what was asked, and a "she" gives way to who that is (``antecedents``).
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -16,9 +16,10 @@ from shared.text.gate import Gate
 from shared.text.lines import clean, shorten
 from shared.text.sentences import sentences, sets_role, without_markup
 from shared.text.words import word_set
+from worker.agent.antecedents import Antecedents
 from worker.agent.corrections import LASTS, SURELY, is_repair, opens_with_repair, put_right, repaired
 from worker.agent.dates import resolve
-from worker.agent.persons import in_third_person, named_again
+from worker.agent.persons import in_third_person
 from worker.agent.protocol import TranscriptTurn
 
 _NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,3}")
@@ -166,7 +167,12 @@ def read_statements(
     """
     times = Counter(turn.content for turn in turns)
     in_fiction = any(_PLAYS.search(turn.content) or sets_role(turn.content) for turn in (*before, *turns))
-    addressed = _address_of({turn.name for turn in (*before, *turns) if turn.name})
+    names = {turn.name for turn in (*before, *turns) if turn.name}
+    addressed = _address_of(names)
+    told: defaultdict[str | None, Antecedents] = defaultdict(lambda: Antecedents(names))
+    for turn in filter(speaks, before):
+        for sentence in sentences(turn.content):
+            told[turn.name].named(sentence)
     found: list[SpokenStatement] = []
     question = _question_of(before[-1]) if before and not is_user(before[-1]) else ""
     for turn in turns:
@@ -174,7 +180,7 @@ def read_statements(
             own = replace(turn, content=addressed.sub("", turn.content)) if addressed else turn
             # Behind the last that is kept: a number stands for one statement, and not all of a repeated turn are kept.
             start = found[-1].position + 1 if found else 0
-            statements = list(_read_turn(own, question, in_fiction, start))
+            statements = list(_read_turn(own, question, in_fiction, start, told[turn.name]))
             if times[turn.content] >= _TEMPLATE_TIMES:
                 # Or somebody was not heard, as when errors answered: what would harm them if it were forgotten is kept.
                 times[turn.content] = 0
@@ -229,15 +235,17 @@ def _address_of(names: Collection[str]) -> re.Pattern[str] | None:
     return re.compile(f"{behind}|{before}", re.IGNORECASE | re.MULTILINE) if forms else None
 
 
-def _read_turn(turn: TranscriptTurn, question: str, in_fiction: bool, start: int) -> Iterator[SpokenStatement]:
+def _read_turn(
+    turn: TranscriptTurn, question: str, in_fiction: bool, start: int, told: Antecedents
+) -> Iterator[SpokenStatement]:
     position = start
-    found = _headed(named_again([repaired(one) for one in sentences(turn.content)]))
+    found = _headed([repaired(one) for one in sentences(turn.content)])
     cut = (
         ([" ".join(found)] if found else [])
         if question and sum(map(len, found)) <= _SHORT_ANSWER
         else [clause for sentence in found for clause in _clauses(sentence)]
     )
-    for number, line in enumerate(cut):
+    for number, line in enumerate(map(told.named, cut)):
         line_text = _without_heading(_EMOJI.sub("", line).strip())
         answers = question if number == 0 else ""
         dated = resolve(line_text, turn.created_at.date())
