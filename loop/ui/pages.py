@@ -1,6 +1,7 @@
 """Serves the pages beside the interface: what has the path of a page goes to NiceGUI, everything else to the interface.
 
-The library takes most of a second to load, so it is loaded after the interface stands, in a thread.
+The library takes most of a second and 31 MB, so it is loaded in a thread once somebody looks at a page: who only calls
+the interface never pays for it.
 """
 
 from __future__ import annotations
@@ -43,9 +44,10 @@ class Pages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            self._served = asyncio.create_task(self._start())
             await self._interface(scope, self._closing(receive), send)
-        elif self._served is not None and self._is_of_pages(scope):
+        elif self._is_of_pages(scope):
+            if self._served is None:
+                self._served = asyncio.create_task(self._start())
             # Shielded: one client that leaves while all wait must not end the start for the others.
             pages = await asyncio.shield(self._served)
             if scope["type"] == "http":
