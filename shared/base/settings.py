@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Collection, Iterator
+from itertools import combinations
 from pathlib import Path
 
 from dotenv import dotenv_values
@@ -138,6 +139,24 @@ class Settings(
             raise ValueError("AFTERTHOUGHT_HEARTBEAT_SECONDS must be at most half of AFTERTHOUGHT_LEASE_SECONDS")
         return self
 
+    @model_validator(mode="after")
+    def _tokens_hold(self) -> Settings:
+        given = [
+            (environment_name(field), token.get_secret_value())
+            for field in ("admin_token", "read_token", "metrics_token")
+            if isinstance(token := getattr(self, field), SecretStr)
+        ]
+        for (name, token), (other, same) in combinations(given, 2):
+            if token == same:
+                raise ValueError(f"{name} and {other} must differ: whoever holds one would hold the other")
+        short = [name for name, token in given if len(token) < _LEAST_TOKEN]
+        if short and self.host not in _LOOPBACK:
+            raise ValueError(
+                f"{short[0]} needs at least {_LEAST_TOKEN} characters where others reach the service"
+                " (AFTERTHOUGHT_HOST); `openssl rand -hex 24` makes one"
+            )
+        return self
+
     @property
     def sessions_path(self) -> Path:
         return self.sessions_dir or self.home / "sessions"
@@ -152,6 +171,8 @@ class Settings(
         return self.thinking and self.model is not None
 
 
+_LEAST_TOKEN = 16
+"""Characters; fewer are guessed by whoever can ask often."""
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 GROUPS = tuple(group for group in reversed(Settings.__bases__) if issubclass(group, setting_groups.SettingsGroup))
 

@@ -29,6 +29,18 @@ _THIS = (
     rf"|any of (?:this|it|that)\b|what (?:i|we|comes|follows)\b"
     r"|my (?:(?:full|real|home|phone) )?(?:name|address|phone|number|e-?mail|birthday|age|weight|diagnosis)\b)"
 )
+# Elsewhere it is told by what follows the article, or by there being nothing: "no guardes la leche" is about milk.
+_SAID = (
+    r"\w*(?:chat|convers|charla|conversa|discussion|gespr|rozmow|разговор|бесед|mensa|message|messaggi|wiadomo|сообщен"
+    r"|inform|dat[oi]s?\b|dados?\b|info\b|direcci|dirección|adress|endereço|indirizzo|nombre|nom\b|nome\b|numer|númer"
+    r"|numér|teléfono|telefon|téléphone|contraseñ|mot de passe|senha|password|clave|secret|segreto|segredo|parte?\b"
+    r"|partie|phrase|frase|cosa|chose|coisa|fecha|dat[ae]\b|âge|edad|idade|età|peso|poids|diagn)"
+)
+_OF_THINGS = (
+    r"(?!\s+(?:el|la|los|las|le|les|l['’]|un|una|uno|une|des|il|lo(?!\s+que)|i|gli)\s*"
+    rf"(?!{_SAID})\w)"
+)
+_AT_END = r"\s*(?=$|[^\w\s])"
 _CLAUSE = (
     r"(?:^|[.!?,;:()\n–—。！？，；：、-]\s*|\b(?:from now on|and|but|please|pls|so|ok|okay|und|aber|bitte|et|mais|y"
     r"|pero|e|ma|però|mas|en|maar|ale|и|но|а)\s+)"
@@ -49,20 +61,24 @@ _AT_CLAUSE = (
     r"vergiss(?:\s+bitte)?(?:\s+(?:das|es)(?=\s*(?:$|[^\w\s]|(?:bitte|wieder|einfach|alles|lieber)\b))"
     r"|,?\s+was\s+ich\b)(?!(?:[^.!?;:\n]*\W)?(?:nicht|nie|niemals)\b)",
     r"ne\s+(?:(?:le|la|les|l['’])\s*)?(?:gardez?|retiens|retenez|notez?|m[ée]morisez?|enregistrez?|sauvegardez?|stockez?)\s+"
-    r"(?:surtout\s+)?(?:pas|rien)\b",
+    rf"(?:surtout\s+)?(?:pas|rien)\b{_OF_THINGS}",
     r"oublie[zs]?\s+(?:ça|cela|ce\s+que)\b",
-    r"no\s+(?:lo\s+)?(?:guardes|recuerdes|anotes|apuntes|memorices|registres|almacenes|guarde|recuerde|anote)\b",
+    r"no\s+(?:lo\s+)?(?:guardes|recuerdes|anotes|apuntes|memorices|registres|almacenes|guarde|recuerde|anote)\b"
+    rf"{_OF_THINGS}",
     r"olvid[ae]\s+(?:esto|eso|lo\s+que)\b",
-    r"non\s+(?:ricordar(?:ti|e|telo)|salvar(?:e|lo)|memorizzar(?:e|lo)|annotar(?:e|lo)|registrar(?:e|lo)|conservar(?:e|lo))\b",
+    r"non\s+(?:ricordar(?:ti|e|telo)|salvar(?:e|lo)|memorizzar(?:e|lo)|annotar(?:e|lo)|registrar(?:e|lo)|conservar(?:e|lo))\b"
+    rf"{_OF_THINGS}",
     r"dimentica\s+(?:questo|quello|ciò)\b",
     r"n[ãa]o\s+(?:guardes?|lembres?|memorizes?|anotes?|salves?|registres?|grave)\s+(?:isto|isso|nada|o\s+que)\b",
     r"esque[cç][ea]\s+(?:isto|isso|o\s+que)\b",
     r"(?:onthoud|bewaar|noteer)\s+(?:(?:dit|dat|het)\s+(?:alsjeblieft\s+)?niet|niets)\b",
     r"vergeet(?:\s+(?:dit|dat)(?=\s*(?:$|[^\w\s]|(?:alsjeblieft|maar|weer|alles)\b))|,?\s+wat\s+ik\b)"
     r"(?!(?:[^.!?;:\n]*\W)?(?:niet|nooit)\b)",
-    r"nie\s+(?:zapami[ęe]tuj|zapisuj|zapami[ęe]taj|notuj)(?:cie)?\b",
+    r"nie\s+(?:zapami[ęe]tuj|zapisuj|zapami[ęe]taj|notuj)(?:cie)?\b"
+    rf"(?:\s+(?:sobie\s+|proszę\s+)?(?:tego|to|tej|nic|niczego|co|że|ani|żadn\w*|mo\w+|nasz\w*)\b|{_AT_END})",
     r"zapomnij\s+(?:o\s+tym|to|co)\b",
-    r"не\s+(?:запоминай|сохраняй|записывай|запомни)(?:те)?\b",
+    r"не\s+(?:запоминай|сохраняй|записывай|запомни)(?:те)?\b"
+    rf"(?:\s+(?:пожалуйста\s+|себе\s+)?(?:эт\w+|то|что|ничего|ни|мо\w+|наш\w*)\b|{_AT_END})",
     r"забудь(?:те)?\s+(?:это|об\s+этом|(?:то,?\s+)?что)\b",
     r"не\s+(?:запам['’]?ятовуй|зберігай|записуй)(?:те)?\b",
     r"(?:neukládej|nezapisuj|nezapamatuj\s+si|nepamatuj\s+si)(?:te)?\b",

@@ -90,6 +90,14 @@ def test_a_lease_is_renewed_at_least_twice_in_its_time() -> None:
         read_settings(heartbeat_seconds=50.1)
 
 
+def test_tokens_that_open_too_much_are_refused() -> None:
+    with pytest.raises(Configuration, match=r"AFTERTHOUGHT_ADMIN_TOKEN and AFTERTHOUGHT_METRICS_TOKEN must differ"):
+        read_settings(admin_token="a" * 40, read_token="b" * 40, metrics_token="a" * 40)
+    with pytest.raises(Configuration, match=r"AFTERTHOUGHT_READ_TOKEN needs at least 16 characters .*openssl"):
+        read_settings(admin_token="a" * 40, read_token="guessable", host="0.0.0.0")
+    assert read_settings(read_token="guessable"), "nobody else asks this machine"
+
+
 @pytest.mark.parametrize(
     ("given", "read"),
     [

@@ -27,6 +27,9 @@ _ALONE, _BEFORE, _TALK = Reach.MESSAGE, Reach.BEFORE, Reach.TALK
         ("Vergiss was ich gesagt habe.", "", _BEFORE),
         ("Ne retiens pas ça : je quitte mon mari.", "", _ALONE),
         ("No guardes nada de esto: estoy enfermo.", "", _ALONE),
+        ("No guardes mi dirección, vivo en la calle Olmo 4.", "", _ALONE),
+        ("Non salvare la data: il 4 maggio.", "", _ALONE),
+        ("Nie zapisuj mojego adresu: Polna 4.", "", _ALONE),
         ("Non memorizzare questo: ho debiti.", "", _ALONE),
         ("Não guarde isso: estou grávida.", "", _ALONE),
         ("Onthoud dit niet: ik ben ontslagen.", "", _ALONE),
@@ -102,6 +105,12 @@ def test_what_is_not_to_be_remembered_is_left_out(said: str, left: str, reach: R
         "Don't keep my hopes up. I'm allergic to nuts.",
         "Never store the following files in the repository.",
         "Can you remember this? I am vegan.",
+        "No guardes los huevos en la puerta, vivo en Soria.",
+        "Ne garde pas le pain au frigo, je suis boulanger.",
+        "Non conservare il pane in frigo: sono fornaio.",
+        "Não guarde o pão na geladeira, moro em Évora.",
+        "Nie zapisuj pliku na dysku, pracuję w chmurze.",
+        "Не сохраняй файл на диск, я работаю в облаке.",
     ],
 )  # fmt: skip
 def test_no_request_is_none(said: str) -> None:
