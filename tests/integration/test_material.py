@@ -187,6 +187,21 @@ KEPT: list[tuple[str | tuple[str, ...], str]] = [
         "No stairs please, my aunt Tilda walks with a frame",
     ),
     ("Mr Okoro is our caretaker. My uncle is our cook. He speaks only Igbo.", "Uncle speaks only Igbo"),
+    ("My uncle stays with us for a month. eats no gluten at all.", "Uncle eats no gluten at all"),
+    (
+        ("Our flat is too small now.", "Is Leonie living with you?", "yes, she has epilepsy and cannot be alone"),
+        "yes, Leonie has epilepsy and cannot be alone",
+    ),
+    # How a name is spelt.
+    (("My physio is Greta Lindqvist.", "Noted.", "It's Lindkvist, I misspelt it."), "Physio is Greta Lindkvist"),
+    (
+        (
+            "Petersen is my landlord, he wants the rent on the 3rd.",
+            "Noted.",
+            "it is cold here and my landlord is Petersson not Petersen, two s",
+        ),
+        "Petersson is my landlord, he wants the rent on the 3rd",
+    ),
     # Nor where the words before it speak of somebody else, or one who is not named is told of all the time.
     (
         "The boy is here till Friday. old ned is allergic to fish but he eats eggs.",

@@ -47,7 +47,8 @@ _MENTION = re.compile(
     rf"|\b(?P<title>(?P<mrs>(?i:mrs|ms|miss|sister|aunt(?:ie)?))|(?P<mr>(?i:mr|brother|uncle))|(?i:dr|br|sr|prof))"
     rf"\.?\s+(?P<titled>{_NAME}|(?<=(?i:mr|rs|ms|dr)\s)[a-z]{{4,}})"
     rf"|(?P<acts>\b{_NAME}(?=['’]s\b|\s+(?:{_DOES})\b))"
-    rf"|(?P<beside>(?<=\bme and )\b{_NAME}|(?<=\bcalled ){_NAME}|(?<=\bnamed ){_NAME})"
+    rf"|(?P<beside>(?<=\bme and )\b{_NAME}|(?<=\bcalled ){_NAME}|(?<=\bnamed ){_NAME}"
+    rf"|(?:(?<=\b[Dd]id )|(?<=\b[Dd]oes )|(?<=\b[Hh]as )|(?<=\b[Ii]s )|(?<=\b[Ww]ill )|(?<=\b[Cc]an )){_NAME}(?= \w))"
     rf"|(?P<name>\b{_NAME})"
 )
 _PRONOUN = re.compile(
@@ -64,6 +65,9 @@ _OF_A_PERSON = re.compile(
     r"|.{0,80}?\b(?:he|she|his|her|hers|him)\b|['’]s an? (?:\w+ )?(?:lad|lass|boy|girl|man|woman|friend|mate)\b"
 )
 """What follows a name that is a person's: any word has a capital at the beginning."""
+_NOWHERE_ELSE = re.compile(r"\b(?:shes?|he['’]s|hes)\b", re.IGNORECASE)
+"""Words of no other language: what is typed as it is spoken may look like German."""
+_YOUR = re.compile(r"\byour ", re.IGNORECASE)
 _MANY = re.compile(r"\s+(?:are|were|have|both|all|and|don['’]?t|do)\b", re.IGNORECASE)
 """Follows several; with any other word the apostrophe is only left out: "my sons school"."""
 _NAME_ALONE = re.compile(rf"\W*(?P<name>{_NAME})\W*")
@@ -87,6 +91,13 @@ _IS = re.compile(
     re.IGNORECASE,
 )
 """Before a trade: "Tom is a nurse" speaks of one, not of two."""
+_GOES_ON = re.compile(
+    r"(?P<joint>(?:and|but|also|so|plus) )?(?:is|has|eats|drinks|lives|works|takes|drives|goes|likes|loves|hates"
+    r"|plays|sleeps|speaks|keeps|comes|turns|gets|doesn['’]?t|does not)"
+    r" (?=\w)(?!(?:it|this|that|there|he|she|you|i|we|they|any|your|my)\b)",
+    re.IGNORECASE,
+)
+"""Says no "I", and of a speaker it would be "eat"; what anybody could say of themselves is not among them."""
 _FORGOTTEN = 12
 """Statements after which somebody is no longer meant."""
 
@@ -122,12 +133,15 @@ class Antecedents:
     def named(self, statement: str) -> str:
         """Return the next statement with somebody who was told of in place of the first "he" or "she" that is them."""
         self._at += 1
-        if language_of(statement) != ENGLISH:
+        if language_of(statement) != ENGLISH and not _NOWHERE_ELSE.search(statement):
             return statement
         alone = _NAME_ALONE.fullmatch(statement)
         if alone is not None and self._persons and self._is_name(alone["name"]) and not self._persons[-1].name:
             self._call(self._persons[-1], alone["name"])
             return statement
+        went_on = self._with_person_before(statement)
+        if went_on != statement:
+            return went_on
         told, begins, is_known = "", 0, False
         found = sorted(
             (*_PRONOUN.finditer(statement), *_MENTION.finditer(statement)),
@@ -151,6 +165,24 @@ class Antecedents:
                 begins = one.end()
         return told + statement[begins:]
 
+    def hear(self, question: str) -> None:
+        """Take down whom the speaker is asked about: "Did Tara move out?", "How is your mum?"."""
+        if language_of(question) == ENGLISH:
+            for one in _MENTION.finditer(_YOUR.sub("my ", question)):
+                self._note(one.string, one)
+
+    def _with_person_before(self, statement: str) -> str:
+        """Return a statement that goes on without a subject with the one person of the statement before."""
+        opening = _GOES_ON.match(statement)
+        before = [one for one in self._persons if one.last == self._at - 1 and one.is_told]
+        if opening is None or len(before) != 1 or not before[0].called:
+            return statement
+        before[0].last = self._at
+        before[0].times += 1
+        return (
+            f"{opening['joint'] or ''}{before[0].called} {statement[opening.end('joint') if opening['joint'] else 0 :]}"
+        )
+
     def _note(self, statement: str, found: re.Match[str]) -> bool:
         """Take down that somebody is mentioned; whether it is a person, as far as can be told."""
         genders = frozenset({"he", "she"})
@@ -166,7 +198,7 @@ class Antecedents:
                 self._meant("he" if whose == "his" else "she")
             is_told &= not (found["many"] and _MANY.match(statement, found.end()))
             called = f"{found['whose'].lower()} {found['what']}" if is_told else ""
-            name = found["called"] or ""
+            name = found["called"] if found["called"] and self._is_name(found["called"]) else ""
         elif found["bare"] or found["bare_he"]:
             called, name = found["bare"] or found["bare_he"], ""
             genders = frozenset({"she" if found["bare"] else "he"})

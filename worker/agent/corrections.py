@@ -223,6 +223,32 @@ def with_spelling_of(text: str, later: str) -> str:
     return text
 
 
+_SPELLS = re.compile(
+    r"\b(?:mis)?spel(?:t|led|ling)\b|\b(?:[A-Z][ .-]){3,}[A-Z]\b|\bschreibt sich\b|\bgeschrieben\b"
+    r"|\bs['’](?:écrit|ecrit)\b|\bse escribe\b|\bsi scrive\b|\bescreve-se\b|\bpisze się\b|\bspel je\b",
+    re.IGNORECASE,
+)
+_WRITTEN_AS_NAME = re.compile(r"\b[^\W\d_a-zà-ÿ][^\W\d_]{3,}")
+_SAME_NAME = 0.6
+"""Names that are spelt aloud are more apart than those that are only typed wrongly: "Zielak", "Zielarz"."""
+
+
+def with_name_as_spelt(text: str, later: str) -> str:
+    """Return a text with a name as a later one spells it: "Nowag, I misspelt it", "it's Petersson, not Petersen"."""
+    here, there = (
+        {_folded(name): name for name in _WRITTEN_AS_NAME.findall(each) if _folded(name) not in _grammar()}
+        for each in (text, later)
+    )
+    for folded, name in there.items():
+        for close in get_close_matches(folded, here, 1, _SAME_NAME):
+            is_told = _SPELLS.search(later) or re.search(
+                rf"\b{name},? (?:and )?not {here[close]}\b", later, re.IGNORECASE
+            )
+            if is_told and folded not in here and close[0] == folded[0]:
+                return re.sub(rf"\b{here[close]}\b", name, text)
+    return text
+
+
 _CORRECTING = word_set(
     "sorry wait oops meant mean actually rather make correction typo hang hold moment quatsch halt meine pardon perdón"
     " perdona digo voulais dire scusa scusate desculpa"

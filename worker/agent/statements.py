@@ -17,7 +17,15 @@ from shared.text.lines import clean, shorten
 from shared.text.sentences import sentences, sets_role, without_markup
 from shared.text.words import word_set
 from worker.agent.antecedents import Antecedents
-from worker.agent.corrections import LASTS, SURELY, is_repair, opens_with_repair, put_right, repaired
+from worker.agent.corrections import (
+    LASTS,
+    SURELY,
+    is_repair,
+    opens_with_repair,
+    put_right,
+    repaired,
+    with_name_as_spelt,
+)
 from worker.agent.dates import resolve
 from worker.agent.persons import in_third_person
 from worker.agent.protocol import TranscriptTurn
@@ -239,6 +247,8 @@ def _read_turn(
     turn: TranscriptTurn, question: str, in_fiction: bool, start: int, told: Antecedents
 ) -> Iterator[SpokenStatement]:
     position = start
+    if question:
+        told.hear(question)
     found = _headed([repaired(one) for one in sentences(turn.content)])
     cut = (
         ([" ".join(found)] if found else [])
@@ -378,6 +388,10 @@ def _corrected(found: Sequence[SpokenStatement]) -> list[SpokenStatement]:
         is_heeded, is_sure = False, later.is_brief and later.judged.change >= CHANGED
         # Words are put right only in what was said in this turn and the one before.
         since = turns[max(0, turns.index(later.turn.message_id) - 1) :]
+        kept = [
+            one if one.turn.name != later.turn.name else replace(one, text=with_name_as_spelt(one.text, later.text))
+            for one in kept
+        ]
         for at, earlier in enumerate(kept if may_correct(later) else ()):
             if earlier.turn.name == later.turn.name:
                 is_near = is_sure and later.is_short and earlier.turn.message_id in since
