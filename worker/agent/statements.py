@@ -84,6 +84,17 @@ _HEADING = re.compile(
     r"|cons?)(?: \w+){0,2}: +",
     re.IGNORECASE,
 )
+_ASKED_NEXT = re.compile(
+    r"\s+(?:so|and|but|then)\s+(?=(?:can|could|should|may|is|are|do|does|will|would|what|which|how|who|when|where)\b)",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"(?:and |but |so |und |et |y |e )?(?:if|when|unless|suppose|say|imagine|wenn|falls|si|quand|cuando|se|quando|als"
+    r"|indien|wanneer|jeśli|jeżeli|gdy|jak|если|когда|eğer|om|när|hvis|když|pokud|dacă|ha)\b|如果|要是|もし|만약",
+    re.IGNORECASE,
+)
+_TOLD = 0.65
+"""From this probability of "keep" or of "fact" on it is told, and no mere opening of the question."""
 _RELATIVE = re.compile(r"(?:who|whose|whom|which|qui|dont|quien|cui)\b", re.IGNORECASE)
 """Opens a clause about what stands before it."""
 _SPEAKER = re.compile(r"i(?:['’](?:m|ve|ll|d))?\s", re.IGNORECASE)
@@ -253,7 +264,7 @@ def _read_turn(
     cut = (
         ([" ".join(found)] if found else [])
         if question and sum(map(len, found)) <= _SHORT_ANSWER
-        else [clause for sentence in found for clause in _clauses(sentence)]
+        else [clause for sentence in found for part in _told_and_asked(sentence) for clause in _clauses(part)]
     )
     for number, line in enumerate(map(told.named, cut)):
         line_text = _without_heading(_EMOJI.sub("", line).strip())
@@ -330,6 +341,19 @@ def _headed(found: Sequence[str]) -> list[str]:
         lines.append(one)
         is_list = one.endswith(_HEADING_ENDS) and len(one) <= _SHORT_ANSWER
     return lines
+
+
+def _told_and_asked(sentence: str) -> list[str]:
+    """Part what somebody tells from what they ask about it: "I'm pregnant, can I have sushi?"."""
+    if not asks(sentence) or _CONDITION.match(sentence):
+        return [sentence]
+    for cut in (*_cuts(sentence), *_ASKED_NEXT.finditer(sentence)):
+        told, asked = sentence[: cut.start()].rstrip(" ,，、،"), sentence[cut.end() :]
+        judged = judge(told)
+        is_told = judged.keep >= KEPT and max(judged.keep, judged.fact) >= _TOLD
+        if is_told and judge(asked).sort is StatementType.QUESTION:
+            return [told, asked]
+    return [sentence]
 
 
 def _clauses(sentence: str) -> list[str]:
