@@ -212,6 +212,12 @@ KEPT: list[tuple[str | tuple[str, ...], str]] = [
         "he lives with me on weekdays",
     ),
     ("My sister and my mother fell out. She lives in Turku now.", "She lives in Turku now"),
+    # What is told in one breath with a question.
+    ("I'm pregnant, can I eat brie?", "Is pregnant"),
+    ("im diabetic can i eat figs", "Is diabetic"),
+    ("My son has celiac disease so is couscous ok?", "Son has celiac disease"),
+    ("Ich bin Veganerin, was ist mit Honig?", "Ich bin Veganerin"),
+    ("我怀孕了，可以喝咖啡吗？", "我怀孕了"),
     # An answer stands with its question unless it says all.
     (("Let us plan a dinner.", "Do you eat meat?", "I don't."), "Do you eat meat? I don't"),
     (("Let us plan a dinner.", "Do you eat meat?", "no, I'm vegan"), "Is vegan"),
@@ -235,6 +241,7 @@ NOBODYS: list[str | tuple[str, ...]] = [
     "Does this clause bind me? 'The Tenant shall never keep animals and must pay on the first.'",
     "You are an expert copywriter. You always write in the first person. Write a slogan.",
     "I have rivers but no water. I live on a wall. What am I?",
+    "If I'm pregnant, can I eat brie?", "I'm on the bus, can you be quick?", "Falls ich schwanger bin, was dann?",
     # Examples that wait for their label.
     f"Review: {DOC}\nSentiment:", f"Review: Fine.\nLabel: good\n\nReview: {DOC}\nLabel:",
     f"Classify it.\n\nText: {DOC}\nTopic:",

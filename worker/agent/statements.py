@@ -85,9 +85,18 @@ _HEADING = re.compile(
     re.IGNORECASE,
 )
 _ASKED_NEXT = re.compile(
-    r"\s+(?:so|and|but|then)\s+(?=(?:can|could|should|may|is|are|do|does|will|would|what|which|how|who|when|where)\b)",
-    re.IGNORECASE,
+    r"\s+(?:so|and|but|then)\s+(?=(?:can|could|should|may|is|are|do|does|will|would|what|how)\s)", re.IGNORECASE
 )
+"""Where a question begins that has no mark before it."""
+_ASKED_IN_A_HURRY = re.compile(
+    r".{4,60}?(\s+(?:(?:so|and|but)\s+)?)(?:what\s+|how\s+)?(?:can|could|should|may)\s+(?:i|we|he|she|they)\s.{2,40}",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A question that has none behind it either."""
+_PRESENTS = re.compile(
+    r"(?:here|this|these|below|hier|dies\w*|voici|voilà|aqu[íi]|est[ea]|ecco|quest[oa])\b", re.IGNORECASE
+)
+"""Begins what presents a text that is asked about."""
 _CONDITION = re.compile(
     r"(?:and |but |so |und |et |y |e )?(?:if|when|unless|suppose|say|imagine|wenn|falls|si|quand|cuando|se|quando|als"
     r"|indien|wanneer|jeśli|jeżeli|gdy|jak|если|когда|eğer|om|när|hvis|když|pokud|dacă|ha)\b|如果|要是|もし|만약",
@@ -345,13 +354,18 @@ def _headed(found: Sequence[str]) -> list[str]:
 
 def _told_and_asked(sentence: str) -> list[str]:
     """Part what somebody tells from what they ask about it: "I'm pregnant, can I have sushi?"."""
-    if not asks(sentence) or _CONDITION.match(sentence):
+    if _CONDITION.match(sentence) or _PRESENTS.match(sentence):
         return [sentence]
-    for cut in (*_cuts(sentence), *_ASKED_NEXT.finditer(sentence)):
-        told, asked = sentence[: cut.start()].rstrip(" ,，、،"), sentence[cut.end() :]
+    if asks(sentence):
+        cuts = [cut.span() for cut in (*_cuts(sentence), *_ASKED_NEXT.finditer(sentence))]
+    else:
+        hurried = _ASKED_IN_A_HURRY.fullmatch(sentence)
+        cuts = [hurried.span(1)] if hurried else []
+    for start, end in cuts:
+        told, asked = sentence[:start].rstrip(" ,，、،"), sentence[end:]
         judged = judge(told)
         is_told = judged.keep >= KEPT and max(judged.keep, judged.fact) >= _TOLD
-        if is_told and judge(asked).sort is StatementType.QUESTION:
+        if is_told and judge(f"{asked.rstrip(' .?')}?").sort is StatementType.QUESTION:
             return [told, asked]
     return [sentence]
 
