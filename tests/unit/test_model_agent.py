@@ -177,7 +177,7 @@ def test_what_says_the_same_with_its_not_elsewhere_is_no_reversal(said: str, mem
 def test_a_fact_that_its_grammar_cut_off_ends_with_its_last_whole_clause() -> None:
     told = "Sister Vera is a harpsichord tuner from the old quarter of Ljubljana behind the station and the fish market"
     cut = f"{told}, coming over on Sunday"[:120]
-    said = f"my {told[0].lower()}{told[1:].replace(' is', ',')}, is coming over on Sunday, can you suggest a cake?"
+    said = f"which cake would suit my {told[0].lower()}{told[1:].replace(' is', ',')}, who is coming over on Sunday?"
     draft, _, _ = create({"memory": "sister Vera is coming over", "facts": [cut]}, given=transcript(("user", said)))
     assert len(cut) == 120 and [one.text for one in draft.facts] == [told]
 
@@ -191,7 +191,7 @@ def test_what_a_model_writes_on_and_on_ends_by_its_bounds_were_each_character_a_
 def test_a_fact_needs_neither_a_sort_nor_an_object(form: Callable[[str], object]) -> None:
     fact = "Sister Vera is a harpsichord tuner"
     answer = {"memory": "sister Vera, a harpsichord tuner, is coming over", "facts": [form(fact)]}
-    said = "my sister Vera, the harpsichord tuner, is coming over, can you suggest a cake?"
+    said = "which cake would suit my sister Vera, the harpsichord tuner, who is coming over?"
     draft, chat, _ = create(answer, given=transcript(("user", said)))
     assert [one.text for one in draft.facts] == [fact] and len(chat.questions) == 1 and not draft.refused
 

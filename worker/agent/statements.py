@@ -361,7 +361,8 @@ def _told_and_asked(sentence: str) -> list[str]:
     else:
         hurried = _ASKED_IN_A_HURRY.fullmatch(sentence)
         cuts = [hurried.span(1)] if hurried else []
-    for start, end in cuts:
+    # From the end: all that is told stays together.
+    for start, end in sorted(cuts, reverse=True):
         told, asked = sentence[:start].rstrip(" ,，、،"), sentence[end:]
         judged = judge(told)
         is_told = judged.keep >= KEPT and max(judged.keep, judged.fact) >= _TOLD
