@@ -365,7 +365,7 @@ def _told_and_asked(sentence: str) -> list[str]:
     for start, end in sorted(cuts, reverse=True):
         told, asked = sentence[:start].rstrip(" ,，、،"), sentence[end:]
         judged = judge(told)
-        is_told = judged.keep >= KEPT and max(judged.keep, judged.fact) >= _TOLD
+        is_told = judged.keep >= KEPT and max(judged.keep, judged.fact) >= _TOLD and not _RELATIVE.match(asked)
         if is_told and judge(f"{asked.rstrip(' .?')}?").sort is StatementType.QUESTION:
             return [told, asked]
     return [sentence]
