@@ -231,8 +231,8 @@ class Composer:
         heading("Parts")
         self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Parts")
         with ui.row().classes("w-full items-center gap-2"):
-            self._sessions = FoundSelect("Session to add", self._find_sessions, self._view.client.show_session)
-            self._session = self._sessions.select.classes("grow")
+            self._session = FoundSelect("Session to add", self._find_sessions, self._view.client.show_session)
+            self._session.classes("grow")
             action("Add session", self._add_chosen, OUTLINED, icon="add")
         with ui.row().classes("w-full items-center gap-2"):
             self._work = ui.input("What you work on").props("outlined dense").classes("grow min-w-[14rem]")
@@ -256,7 +256,6 @@ class Composer:
     def _fields(self) -> None:
         with ui.element("div").classes("fields"):
             self._projects = projects_to_choose(self._view, self._choose)
-            self._choice = self._projects.select
             self._name = ui.input("Name", placeholder="feature-x")
             self._budget = ui.number("Token budget", value=_BUDGET, min=100, step=500, on_change=self.change)
             self._window = ui.number(
@@ -269,17 +268,17 @@ class Composer:
                 field.props("outlined dense options-dense debounce=200")
 
     async def _choose(self) -> None:
-        if self._choice.value == self._project_id or self._choice.value is None:
+        if self._projects.value == self._project_id or self._projects.value is None:
             return
         is_new = self._project_id is not None
-        self._project_id = str(self._choice.value)
+        self._project_id = str(self._projects.value)
         taken_away = {"session": ""} if is_new else {}
         self._view.address.show(is_new=is_new, project=self._project_id, **taken_away)
         self._parts.clear()
         self._list.clear()
         self._suggested.clear()
         async with self._view.show_errors():
-            await self._sessions.load()
+            await self._session.load()
             self._session.set_value(None)
         await self._history.show(self._project_id)
         self.change()

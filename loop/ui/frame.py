@@ -368,21 +368,13 @@ class PageEvents:
 
     async def _listen(self) -> None:
         with self._client:
-            try:
-                async with self._view.show_errors():
-                    client = self._view.client
-                    async for event in client.follow_app() if self._view.app_id else client.follow_all():
-                        # Of a gap nobody knows what was in it.
-                        if event.kind == _GAP or any(event.kind in kinds for kinds, _ in self._listeners):
-                            self._happened.add(event.kind)
-                            self._news.set()
-            except RuntimeError:
-                # Raised by a client that was closed, as it is when its visitor logs out in another tab.
-                if self._view.visitors.current() is self._view.visitor:
-                    raise
-            # Also where another call of this page was the first to find the token revoked.
-            if self._view.visitors.current() is not self._view.visitor:
-                ui.navigate.to(login_url(ENDED))
+            async with self._view.show_errors():
+                client = self._view.client
+                async for event in client.follow_app() if self._view.app_id else client.follow_all():
+                    # Of a gap nobody knows what was in it.
+                    if event.kind == _GAP or any(event.kind in kinds for kinds, _ in self._listeners):
+                        self._happened.add(event.kind)
+                        self._news.set()
 
     async def _show(self) -> None:
         while True:
@@ -395,19 +387,10 @@ class PageEvents:
             happened, self._happened = self._happened, set()
             began = monotonic()
             with self._client:
-                if self._view.visitors.current() is not self._view.visitor:
-                    ui.navigate.to(login_url(ENDED))
-                    return
-                try:
-                    for kinds, refresh in self._listeners:
-                        if happened & kinds or _GAP in happened:
-                            async with self._view.show_errors():
-                                await refresh()
-                except RuntimeError:
-                    # Of a client that was closed because its visitor logged out meanwhile.
-                    if self._view.visitors.current() is self._view.visitor:
-                        raise
-                    return
+                for kinds, refresh in self._listeners:
+                    if happened & kinds or _GAP in happened:
+                        async with self._view.show_errors():
+                            await refresh()
             self._cost = min(monotonic() - began, _MOST_SECONDS)
 
 

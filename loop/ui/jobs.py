@@ -107,7 +107,7 @@ class JobTable:
             for name, label, options in (("state", "State", _STATES), ("kind", "Kind", KINDS)):
                 chooser = in_words(label, options, self._filters[name])
                 chooser.on_value_change(lambda event, name=name: self._filter(name, event.value))
-            apps = apps_to_choose(self._view, "App", _ALL, lambda: self._filter("app_id", apps.select.value or ""))
+            apps = apps_to_choose(self._view, "App", _ALL, lambda: self._filter("app_id", apps.value or ""))
             await apps.load(self._filters["app_id"])
         with ui.row().classes("items-center gap-2 w-full") as actions:
             self._count = note("None chosen").props("aria-live=polite")
@@ -323,12 +323,11 @@ class DeadLetters:
         """Build the filters and the place of what is found."""
         with ui.row().classes("items-center gap-3 w-full"):
             self.kind = in_words("Kind", KINDS, self.state.kind)
-            apps = apps_to_choose(self.view, "App", _ALL, self._filter)
-            self.app = apps.select
+            self.app = apps_to_choose(self.view, "App", _ALL, self._filter)
             self.reason = ui.input("Part of the reason", value=self.state.reason)
             self.reason.props("outlined dense debounce=300").classes("w-56")
         self.found = ui.column().classes("card w-full gap-2 min-w-0")
-        await apps.load(self.state.app)
+        await self.app.load(self.state.app)
         for one in (self.kind, self.reason):
             one.on_value_change(self._filter)
 

@@ -89,7 +89,7 @@ async def show_retrievals(view: PageView) -> None:
     """Show how retrievals went in a period, of one app or all: first the last day of all."""
 
     async def show() -> None:
-        got = await view.client.show_retrieval_metrics(hours=hours.value, app_id=apps.select.value or None)
+        got = await view.client.show_retrieval_metrics(hours=hours.value, app_id=apps.value or None)
         found.clear()
         with found, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
             show_table("Figures of retrieval", ["Figure", "Value"], _figures(got))

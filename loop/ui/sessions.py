@@ -96,7 +96,6 @@ class SessionBrowser:
         """Build the page, with a project or the newest one."""
         with ui.row().classes("w-full items-center gap-2"):
             self._projects = projects_to_choose(self._view, self._choose)
-            self._choice = self._projects.select
             actions = ui.row().classes("gap-1")
             ui.space()
             self._storage = ui.label().classes("muted text-sm").props("role=note aria-label=Storage")
@@ -128,15 +127,15 @@ class SessionBrowser:
     async def _load_projects(self, project_id: str = "") -> None:
         await self._projects.load(project_id or None)
         self._draw()
-        if self._choice.value != self._project_id:
+        if self._projects.value != self._project_id:
             await self._choose()
 
     async def _choose(self) -> None:
-        if self._choice.value == self._project_id:
+        if self._projects.value == self._project_id:
             return
         # The newest, which is chosen where the address names none, is no other place.
         is_new = self._project_id is not None
-        self._project_id, self._session_id = self._choice.value, None
+        self._project_id, self._session_id = self._projects.value, None
         closed = {"session": ""} if is_new else {}
         self._view.address.show(is_new=is_new, project=self._project_id or "", **closed)
         self._detail.clear()
@@ -212,7 +211,7 @@ class SessionBrowser:
         with self._list:
             if self._project_id is None:
                 none = "No projects yet. Open one, then upload a transcript."
-                ui.label("Choose a project." if self._choice.options else none).classes("muted")
+                ui.label("Choose a project." if self._projects.options else none).classes("muted")
             elif not self._sessions and not self._foreseen:
                 ui.label("No sessions yet.").classes("muted")
             every: list[_Session] = [*self._sessions.values(), *self._foreseen]

@@ -11,10 +11,20 @@ window.drafts = {
     drafts.names("draft:").filter((key) => !key.startsWith(owner)).forEach((key) => drafts.forget(key)),
 };
 window.shownAt = location.search;
+window.showAt = (address, isNew) => {
+  history[isNew ? "pushState" : "replaceState"]({}, "", address);
+  shownAt = location.search;
+};
 // Back and Forward; a link within the page fires this too, and changes nothing of what is looked at.
 addEventListener("popstate", () => location.search !== shownAt && location.reload());
 // A tab that is closed needs nothing kept for it; one that only lost its connection does, and says nothing.
 addEventListener("pagehide", (event) => event.persisted || emitEvent("page_left"));
+// What is found is offered in one step, and of it only what matches what is typed.
+window.offer = (id, options) => {
+  const select = getElement(id);
+  select.initialOptions = options;
+  select.filteredOptions = select.findFilteredOptions();
+};
 // Who logs in or out does so in every tab of the browser.
 const logins = new BroadcastChannel("afterthought");
 logins.onmessage = ({ data }) => (data === "out" ? left() : location.reload());

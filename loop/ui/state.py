@@ -79,10 +79,7 @@ class PageAddress:
         if state == self.state:
             return
         self.state = state
-        with self._client:
-            write = ui.navigate.history.push if is_new else ui.navigate.history.replace
-            write(state.address(self._path))
-            ui.run_javascript("shownAt = location.search")
+        self._client.run_javascript(f"showAt({json.dumps(state.address(self._path))}, {json.dumps(is_new)})")
         for link, path in self._links:
             link.props["href"] = self._carried().address(path)
         self._note()

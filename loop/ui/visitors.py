@@ -63,6 +63,7 @@ _TICKET_SECONDS, _MOST_TICKETS = 60.0, 1000
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{20,100}")
 """What else a browser sends is no login, and not to be sent on: it may be no header at all."""
 _UNAUTHENTICATED, _NOT_FOUND = 401, 404
+_WAY_IN = "/login"
 ENDED = "ended"
 """Why somebody is at the way in again: the login, or the token that it stands for, is not accepted any more."""
 
@@ -149,21 +150,15 @@ class Visitors:
                 await client.close()
         visitor.seen_at = monotonic()
         longest = monotonic() - _IDLE_SECONDS
-        # Their clients are not closed: they hold no connection, and what a page of theirs is about to ask is refused in
-        # words, where a closed client would raise in them.
         for idle in [one for one, known in self._known.items() if known.seen_at < longest]:
             del self._known[idle]
         return visitor
 
-    def current(self) -> Visitor | None:
-        """Return who looks at the page that is being built or used."""
-        visitor = self._known.get(present_login() or "")
-        if visitor is not None:
-            visitor.seen_at = monotonic()
-        return visitor
-
     async def log_out(self, login: str | None) -> None:
-        """End a login; its pages can do nothing from now on, nor can anybody with a copy of it."""
+        """End a login; its pages can do nothing from now on, nor can anybody with a copy of it.
+
+        Its client is not closed: in pages that go on asking that would raise what is no refusal of the service's.
+        """
         visitor = await self.recognise(login)
         if visitor is None:
             return
@@ -174,15 +169,14 @@ class Visitors:
             # It has ended with its token, or is the token itself, which somebody put there.
             if error.status not in (_UNAUTHENTICATED, _NOT_FOUND):
                 raise
-        finally:
-            # Pages of other tabs that are still asking end by it, and are led away by their browser.
-            await visitor.client.close()
 
     async def has_ended(self, error: Exception) -> bool:
         """Whether the service knows the visitor's token no more; then the page goes to the way in."""
-        if not isinstance(error, ApiError) or error.status != _UNAUTHENTICATED or self.current() is None:
+        is_refused = isinstance(error, ApiError) and error.status == _UNAUTHENTICATED
+        # There, what is not known is what somebody just gave.
+        if not is_refused or ui.context.client.request.url.path == _WAY_IN:
             return False
-        self._known.pop(present_login() or "")
+        self._known.pop(present_login() or "", None)
         ui.navigate.to(login_url(ENDED))
         return True
 
@@ -207,11 +201,11 @@ def login_url(why: str = "") -> str:
     """Return the address to log in at, which leads back to the page that is being built or used."""
     page = present_address()
     given = ({"next": page} if page != "/" else {}) | ({"why": why} if why else {})
-    return f"/login?{urlencode(given)}" if given else "/login"
+    return f"{_WAY_IN}?{urlencode(given)}" if given else _WAY_IN
 
 
 def way_back(page: str) -> str | None:
     """Return the page to go back to after logging in; None where it is no page of ours."""
     # Browsers pass over tabs and line breaks in an address: "/<tab>/elsewhere" is another host.
-    is_ours = page.isprintable() and page.startswith("/") and not page.startswith(("//", "/\\", "/login"))
+    is_ours = page.isprintable() and page.startswith("/") and not page.startswith(("//", "/\\", _WAY_IN))
     return page if is_ours else None

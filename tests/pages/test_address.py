@@ -84,6 +84,7 @@ def test_back_and_forward_go_through_the_conversations(at: Window, client: After
     expect(page.get_by_role("log")).to_contain_text("red")
     expect(talks.filter(has_text="second")).to_have_attribute("aria-current", "true")
     expect(page.locator("[role=listitem][aria-current]")).to_have_count(1)
+    expect(page).to_have_url(f"{at.url}/chat/{client.app}?user=ann&conversation=second")
     page.go_back()
     expect(page.get_by_role("log")).to_contain_text("Heron")
     expect(talks.filter(has_text="first")).to_have_attribute("aria-current", "true")
@@ -143,6 +144,25 @@ def test_anybody_is_found_by_typing_and_who_is_not_there_is_said(at: Window, cli
     with page.expect_navigation():
         chooser.press("Enter")
     expect(page.get_by_text("There is no user nosuchuser")).to_be_visible()
+
+
+_OFFERED = """() => {
+  window.offered = [];
+  const note = () => document.querySelectorAll("[role=option]").forEach((one) => offered.push(one.textContent));
+  new MutationObserver(note).observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
+
+
+def test_what_is_found_is_never_shown_among_what_does_not_match(at: Window, client: Afterthought) -> None:
+    # More than are offered without typing.
+    for number in range(110):
+        client.write_fact("Likes tea", user_id=f"u{number:03d}")
+    page = at.open(f"/memory/{client.app}")
+    page.evaluate(_OFFERED)
+    page.get_by_role("combobox", name="Whose memory").fill("u00")
+    # Found by the service. A click while others stood there would choose one of those.
+    expect(page.get_by_role("option")).to_have_text([f"u00{n}" for n in range(10)])
+    assert {one for one in page.evaluate("offered") if "u00" not in one} == set()
 
 
 def test_filters_of_jobs_and_kinds_of_changes_are_in_the_address(at: Window, client: Afterthought) -> None:

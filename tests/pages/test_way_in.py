@@ -84,6 +84,20 @@ def test_who_logs_out_is_out_in_every_tab(browser: Browser, system: System) -> N
         expect(other).to_have_url(_LOGIN)
 
 
+def test_what_is_asked_after_logging_out_elsewhere_leads_to_the_way_in(
+    browser: Browser, system: System, client: Afterthought
+) -> None:
+    client.open_project("/srv/ferry-desk")
+    with window(browser, system.url) as own:
+        own.log_in(system.admin_token)
+        page = own.open(f"/composer/{client.app}")
+        # Not in a page, whose browser would lead this one away before it asks.
+        own.page.request.delete(f"{system.url}/login")
+        page.get_by_role("combobox", name="Session to add").fill("anything")
+        expect(page).to_have_url(_LOGIN)
+        expect(page.get_by_text("your token is not accepted any more")).to_be_visible()
+
+
 def test_the_cookie_is_for_this_site_and_no_script_and_ends_with_the_login(browser: Browser, system: System) -> None:
     with window(browser, system.url) as own:
         own.log_in(system.admin_token)
