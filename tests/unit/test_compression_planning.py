@@ -229,7 +229,11 @@ def test_a_failure_names_what_was_tried_and_why_it_failed(result: str, why: str)
     ("text", "standing"),
     [("Always run the tests first.", True), ("Never push to main.", True), ("Please don't touch a.py.", True),
      ("Use tabs instead of spaces.", True), ("I prefer short names.", True), ("I don't know why it fails.", False),
-     ("Why do you always fail?", False), ("Make it faster.", False), ("From now on, answer in German.", True)],
+     ("Why do you always fail?", False), ("Make it faster.", False), ("From now on, answer in German.", True),
+     ("Each schema change must have a rollback.", True), ("It crashes after every restart.", False),
+     ("Hands off vendor/.", True), ("Commit messages in English, please.", True), ("No tests were found.", False),
+     ("Der Ordner archiv bleibt unangetastet.", True), ("Add a pause menu.", False), ("Make sure it builds.", True),
+     ("No borres nada sin preguntar.", True), ("One commit per change.", True)],
     ids=lambda value: str(value)[:20],
 )  # fmt: skip
 def test_a_rule_is_told_from_a_remark(text: str, standing: bool) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from shared.base.choices import TierPreset
+from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.models import SessionVersion
 from shared.sessions.transcripts.overview import overview_of
 from tests.support.compressing import Press, open_press, uniform
@@ -67,6 +69,42 @@ def test_what_takes_back_a_wish_stands_beside_or_instead_of_it(ratio: int, press
         session.prompt(f"Next: spell-check chapter {number}.")
     session.say("All chapters are spell-checked.")
     assert "keep it, but as one table" in read(press, session, ratio).text
+
+
+@pytest.mark.parametrize(
+    "settings", [uniform(30), CompressionSettings(tier_preset=TierPreset.AGGRESSIVE).complete("extractive")],
+    ids=["30:1", "aggressive"],
+)  # fmt: skip
+def test_rules_decisions_and_dead_ends_hold_however_long_ago_they_were_told(
+    settings: CompressionSettings, press: Press
+) -> None:
+    told = (
+        "The scale's driver is off limits, the vendor signs it.", "All weights are stored in grams.",
+        "Nobody but me talks to the apiary in Lund.", "Run the linter before you commit.",
+    )  # fmt: skip
+    listed = ("Tables in plural", "Ids are text")
+    session = Recorder(f"held-{settings.label}", HIVE.folder, 3)
+    session.prompt(
+        "The keepers want a log of each hive, and last year's one lost half of what it was told, so we begin anew. "
+        f"{told[0]} {told[1]} It is read on old phones, by people with gloves, in the rain. {told[2]} {told[3]} Begin "
+        "with what a log entry holds, and where it comes from; look at what the probes send."
+    )
+    session.prompt("Our conventions:\n\n" + "\n".join(f"- {one}" for one in listed))
+    work(session, HIVE, 4)
+    decided = "We settled on one file a hive, since two keepers never write at once."
+    in_vain = "Compressing the probe's answers made no difference."
+    session.say(f"The entries are described in LOG.md. {decided} {in_vain}")
+    for number in range(12):
+        session.prompt(
+            f"The {HIVE.things[number % 8]} shows the value of yesterday, and a reload does not change that. Find out "
+            "where it comes from and mend it there. I think it began with the move to the new store in spring."
+        )
+        work(session, HIVE, 4)
+        session.say(f"It came from the cache of part {number}, which is emptied now.")
+    odd = session.finish()
+    press.shelf.add(odd)
+    text = press.text(press.make(odd.name, settings), odd.name, "md")
+    assert [one for one in (*told, *listed, decided, in_vain) if one not in text] == []
 
 
 def test_words_left_out_beside_a_marked_part_are_shown_and_counted(press: Press) -> None:

@@ -156,10 +156,12 @@ class CompressionRun:
         self._has_names = has_names(self.plan.blocks)
         self._candidates = candidates_of(self.selection, Rank.LAST_REQUEST, Rank.ANSWER)
         # In this order: the share of replies is one of what the ends leave, each tier's one of what all of these leave.
-        self._fill(Rank.LAST_REQUEST, Rank.NOTE)
+        # Rules hold on, however long ago they were said, so they are of no tier.
+        self._fill(Rank.LAST_REQUEST, Rank.RULE)
         self._fill(Rank.REPLY, Rank.REPLY)
         self._fill(Rank.FIRST_REQUEST, Rank.FIRST_REQUEST)
-        self._fill_tiers(Rank.RULE, Rank.ANSWER, _FIXED_SHARE)
+        self._fill(Rank.ATTEMPT, Rank.DECISION)
+        self._fill_tiers(Rank.MORE_RULES, Rank.ANSWER, _FIXED_SHARE)
         # A long session has ten times as many candidates as statements: those that had their turn go at once.
         self._candidates.clear()
         self.chunks = chunks_of(self.selection, self._free, self.chunk_tokens)

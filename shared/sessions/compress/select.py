@@ -14,6 +14,7 @@ from operator import attrgetter
 
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, fill_budget, heading_of, markdown_of
 from shared.sessions.compress.plan import (
+    DECIDES,
     TAKES_BACK,
     TELLS_OF_A_FAILURE,
     TELLS_WHAT_IS_OPEN,
@@ -22,6 +23,7 @@ from shared.sessions.compress.plan import (
     Rank,
     is_answer,
     is_request,
+    is_rule,
     is_spoken,
 )
 from shared.sessions.compress.sources import (
@@ -41,9 +43,9 @@ from shared.sessions.text import NameRanking, names_in
 from shared.sessions.transcripts.typed import NOTE, NOTICE
 
 SHARES = {
-    Rank.OPEN_END: (0.10, 120), Rank.NOTE: (0.10, 160), Rank.REPLY: (0.60, 0), Rank.RULE: (0.19, 0),
-    Rank.FAILURE: (0.15, 160), Rank.ATTEMPT: (0.075, 120), Rank.DONE: (0.15, 0), Rank.PROMPT: (0.65, 0),
-    Rank.ANSWER: (0.10, 0),
+    Rank.OPEN_END: (0.10, 120), Rank.NOTE: (0.10, 160), Rank.RULE: (0.10, 360), Rank.REPLY: (0.70, 0),
+    Rank.ATTEMPT: (0.075, 120), Rank.DECISION: (0.10, 160), Rank.MORE_RULES: (0.19, 0), Rank.FAILURE: (0.15, 160),
+    Rank.DONE: (0.15, 0), Rank.PROMPT: (0.65, 0), Rank.ANSWER: (0.10, 0),
 }  # fmt: skip
 """The most of a budget that a rank takes, and the characters that it may take in any case. Measured with
 ``ops.bench.retaining``: with more for prompts, calls fall below what they were at 30:1, and the other way round."""
@@ -62,6 +64,7 @@ _WHOLE_REQUEST = 600
 """Characters up to which a prompt is kept whole or, at first, not at all."""
 _LIKELY = 60
 """Characters below which being shorter is no merit."""
+_DOUBTED = 0.25
 _RESULT_STEPS = {Rank.RESULT: (300, 1_200), Rank.LONG_RESULT: (5_000, WHOLE)}
 """Characters of a call's input and result that are shown, step by step."""
 _PAIR, _LEAST_SHOWN, _LEAST_ROOM = 60, 80, 8
@@ -300,12 +303,17 @@ def _statements(selection: Selection) -> Iterator[Candidate]:
     for late, piece in enumerate(selection.open_pieces()):
         block = blocks[piece.block]
         if piece.rank is Rank.RULE:
-            yield whole(selection, Rank.RULE, piece.worth, [piece])
+            # What the classifier takes for rules are fewer rules than what patterns do.
+            worth = piece.worth * (1 if is_rule(piece.text, is_judged=False) else _DOUBTED)
+            yield whole(selection, Rank.RULE, worth, [piece])
+            yield whole(selection, Rank.MORE_RULES, worth, [piece])
         if block.label == NOTE:
             yield whole(selection, Rank.NOTE, late, [piece])
         is_told = piece.rank is Rank.SPOKEN and block.kind not in (BlockKind.HUMAN, BlockKind.FAILURE)
         if is_told and TELLS_OF_A_FAILURE.search(piece.text):
             yield whole(selection, Rank.ATTEMPT, late, [piece])
+        elif is_told and DECIDES.search(piece.text):
+            yield whole(selection, Rank.DECISION, late, [piece])
         yield whole(selection, max(piece.rank, Rank.SPOKEN), piece.worth, [piece])
 
 
