@@ -216,7 +216,7 @@ def test_a_fact_that_is_none_costs_itself_alone_and_is_told(held: Callable[..., 
 def test_a_memory_that_gives_way_leaves_the_facts_that_were_found_beside_it(held: Callable[..., Service]) -> None:
     fact = "Sister Vera is a harpsichord tuner"
     service = held(
-        "I am allergic to peanuts. My sister Vera, the harpsichord tuner, is coming over, can you suggest a cake?",
+        "I am allergic to peanuts. Which cake would suit my sister Vera, the harpsichord tuner, who is coming over?",
         "Carrot cake.",
         memory="Sister Vera, the harpsichord tuner, is coming over",
         facts=[fact],

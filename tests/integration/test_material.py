@@ -256,6 +256,22 @@ CHANGED = [
     ("Ich wohne in Görlitz bei meiner Tante.", "Ich wohne nicht mehr in Görlitz, bin nach Zittau gezogen.", "Zittau"),
     ("My driving test is on 4 May.", "My driving test was moved to 18 May.", "18 May"),
     ("Please answer in Finnish.", "Please answer in English again.", "English"),
+    # Without a word in common but what it is about, or none.
+    ("I drive a Fiesta.", "I swapped the Fiesta for a cargo bike.", "cargo"),
+    ("I'm allergic to walnuts.", "The allergist says I outgrew the walnut allergy.", "outgrew"),
+    ("I take 50 mg of sertraline.", "My doctor upped the sertraline to 75 mg.", "75"),
+    ("Our wedding is on 12 June.", "The wedding moved to 4 July, the venue flooded.", "4 July"),
+    ("I live in Leeds.", "We've moved to York.", "York"),
+    ("My sister lives in Porto.", "My sister moved to Lisbon in May.", "Lisbon"),
+    ("Vivo en Sevilla.", "Me mudé a Cádiz en marzo.", "Cádiz"),
+    ("J'habite à Nantes.", "On a déménagé à Lille.", "Lille"),
+    ("Always answer in German please.", "English again from now on please.", "English"),
+]
+STANDS_BESIDE = [
+    ("I drive a Fiesta.", "I might sell the Fiesta and get a Skoda Fabia."),
+    ("My sister lives in Porto.", "I've moved to Lisbon."),
+    ("My son Ben is allergic to nuts.", "I dropped Ben at his new school in Kent, he started in year 9."),
+    ("I live in Leeds and my mother is a nurse.", "I sold my mother a piano, she loves Chopin."),
 ]
 GIVES_WAY = [
     ("i eat fish", "i dont eat fish any more", ["Does not eat fish any more"]),
@@ -308,6 +324,14 @@ def test_what_has_changed_replaces_what_was_whichever_talk_is_brought_in_first(t
                 talks.hold(text, "ok", user=user, at=at)
             [fact] = talks.facts(user)
             assert word in fact
+
+
+def test_what_only_speaks_of_the_same_stands_beside_it(talks: Talks) -> None:
+    for before, after in STANDS_BESIDE:
+        talks.hold(before, "ok", user=before, at="2025-02-03T10:00:00Z")
+        [first] = talks.facts(before)
+        talks.hold(after, "ok", user=before, at="2025-06-03T10:00:00Z")
+        assert first in talks.facts(before), after
 
 
 def test_what_is_so_no_more_gives_way_in_the_next_talk_and_in_the_same(talks: Talks) -> None:

@@ -185,7 +185,7 @@ def _lead_of(text: str, word: re.Match[str]) -> str:
 
 
 def _words_of(text: str) -> list[re.Match[str]]:
-    return [word for word in _TOKEN.finditer(text) if _folded(word[0]) not in _grammar()]
+    return [word for word in _TOKEN.finditer(text) if _folded(word[0]) not in grammar()]
 
 
 def _is_denied(text: str, word: re.Match[str]) -> bool:
@@ -199,7 +199,7 @@ def _is_beside(text: str, one: re.Match[str], other: re.Match[str]) -> bool:
 
 
 @cache
-def _grammar() -> frozenset[str]:
+def grammar() -> frozenset[str]:
     """Return the words of grammar of every language: what is none in any may be put right."""
     return EMPTY.union(*map(empty_words, TOLD_APART))
 
@@ -236,7 +236,7 @@ _SAME_NAME = 0.6
 def with_name_as_spelt(text: str, later: str) -> str:
     """Return a text with a name as a later one spells it: "Nowag, I misspelt it", "it's Petersson, not Petersen"."""
     here, there = (
-        {_folded(name): name for name in _WRITTEN_AS_NAME.findall(each) if _folded(name) not in _grammar()}
+        {_folded(name): name for name in _WRITTEN_AS_NAME.findall(each) if _folded(name) not in grammar()}
         for each in (text, later)
     )
     for folded, name in there.items():
@@ -288,7 +288,7 @@ def with_single_word_of(text: str, later: str) -> str:
 
 def _long_words_of(text: str) -> dict[str, str]:
     words = {_folded(word): word for word in _SPELT.findall(text) if len(word) >= _LEAST_RESPELT}
-    return {folded: word for folded, word in words.items() if folded not in _grammar()}
+    return {folded: word for folded, word in words.items() if folded not in grammar()}
 
 
 def differ_in_values_only(one: str, other: str) -> bool:

@@ -19,11 +19,13 @@ from shared.text.likeness import Gist, are_opposed, gist, normal
 from shared.text.lines import clean
 from shared.text.secrets import has_secret
 from shared.text.words import WORD, content_stems
+from worker.agent.changes import replaced_by, tells_change
 from worker.agent.corrections import SURELY, put_right, with_values_of
 from worker.agent.persons import in_third_person
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement
 from worker.agent.statements import (
     CHANGED,
+    KEPT,
     SpokenStatement,
     is_surely_change,
     may_correct,
@@ -83,7 +85,8 @@ def _fact_statements(spoken: Sequence[SpokenStatement], known: Sequence[PresentF
         # what is "worth keeping": both together, and what a sort counts, find more facts and fewer trifles than the
         # one that is asked for.
         certainty = (one.judged.fact + one.judged.keep) / 2 * one.judged.worth
-        if certainty < _SURE and one.judged.fact < _PLAIN:
+        is_end = one.judged.keep >= KEPT and tells_change(one.text)
+        if certainty < _SURE and one.judged.fact < _PLAIN and not is_end:
             continue
         text = clean(in_third_person(one.text, name_of(one.turn.name)))
         if len(text) <= LONGEST and not has_secret(text):
@@ -98,9 +101,15 @@ def stated_facts(segment: ExtractionRequest) -> tuple[Statement, ...]:
 
 def updated_fact(statement: SpokenStatement, text: str, known: Sequence[PresentFact]) -> int | None:
     """Return the one known fact that a statement, stored as ``text``, changes or contradicts, or is changed by."""
+    changed = _changes(statement, text, known)
+    return _changed_by(statement, text, known) if changed is None else changed
+
+
+def _changes(statement: SpokenStatement, text: str, known: Sequence[PresentFact]) -> int | None:
+    """Return the one known fact that a statement changes or contradicts."""
     changed = _changed(statement, known) if may_correct(statement) else None
     changed = _contradicted(statement, text, known) if changed is None else changed
-    return _changed_by(statement, text, known) if changed is None else changed
+    return replaced_by(statement.text, known) if changed is None else changed
 
 
 _ALIKE = 0.4
@@ -162,8 +171,7 @@ def _changed_by(statement: SpokenStatement, text: str, known: Sequence[PresentFa
         if fact.said_at > said_at:
             later = replace(statement, text=fact.statement, judged=judge(fact.statement), is_whole=False)
             before = [own, *(one for one in known if one.said_at <= fact.said_at and one is not fact)]
-            changed = _changed(later, before) if may_correct(later) else None
-            if _UNKNOWN in (changed, _contradicted(later, fact.statement, before)):
+            if _changes(later, fact.statement, before) == _UNKNOWN:
                 return fact.fact_id
     return None
 
