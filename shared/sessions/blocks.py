@@ -98,6 +98,8 @@ class Block:
     """Who wrote it, where its kind and role do not tell: a skill, a hook, a sub-agent."""
     replies_to: str | None = None
     """Of what a person typed instead of letting a call run, or in answer to it: the id of the call."""
+    origin: str = ""
+    """Of what a person typed, read from a transcript: the id that a copy of its record has in whatever session."""
     masked: int = 0
     """How many of its sentences hold a secret and are shown as a mark."""
 

@@ -138,7 +138,8 @@ def read_page(
     for position, block in enumerate(blocks):
         markers, _ = names.of(block)
         tool = _tool_of(block, called)
-        if position < begin.message or (message_uuid is not None and not page and block.uuid != message_uuid):
+        is_sought = message_uuid is None or page or message_uuid in (block.uuid, block.origin)
+        if position < begin.message or not is_sought:
             continue
         if len(page) == most_messages or not characters_left:
             return page, ReadingPosition(position)

@@ -96,6 +96,35 @@ def test_a_session_that_was_copied_says_nothing_twice_and_another_prompt_does(se
     assert [one["kind"] for one in changes(sessions, memory)] == ["created"]
 
 
+def branched(transcript: Transcript, record: dict[str, Any]) -> dict[str, Any]:
+    origin = {"sessionId": transcript.session_id, "messageUuid": record["uuid"]}
+    return record | {"uuid": f"branch-{record['uuid']}", "forkedFrom": origin}
+
+
+def nameless(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name not in ("uuid", "parentUuid")}
+
+
+@pytest.mark.parametrize("kind", ["copied", "branched off", "damaged, without ids"])
+def test_what_stands_in_two_copies_of_a_talk_was_said_once(kind: str, sessions: Sessions) -> None:
+    talk = sessions.shelf.transcript("talk").human("Look at the queue.").human(f"{RULE} {JEST}.")
+    if kind == "damaged, without ids":
+        talk.records = [nameless(one) for one in talk.records]
+    sessions.shelf.add(talk, PROJECT, "chat")
+    copy = sessions.shelf.transcript("copy")
+    # Of the damaged one what stands first is gone, so all lines behind it have another number.
+    begin = 1 if kind == "damaged, without ids" else 0
+    copy.records = [branched(talk, one) if kind == "branched off" else one for one in talk.records[begin:]]
+    sessions.shelf.add(copy, PROJECT, "chat")
+    found = learn(sessions)
+    assert {content: one["confidence"] for content, one in found.items()} == {BARE: 0.5}, "JEST was said once"
+    for session_id, uuid in sources(found[BARE]):
+        (read, *_) = sessions.get(f"/sessions/{session_id}/messages", messageUuid=uuid)["messages"]
+        assert RULE in read["text"], "where it was found can be read"
+    add(sessions, "other", RULE)
+    assert learn(sessions)[BARE]["confidence"] == 0.75
+
+
 def test_what_says_nothing_is_not_kept_and_only_what_is_new_changes_the_project(sessions: Sessions) -> None:
     add(sessions, "one", "Fly")
     blank, rule = (SemanticProposal(SemanticKind.DECISION, content, "one-0", "Fly") for content in (" \n", RULE))

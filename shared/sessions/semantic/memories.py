@@ -64,7 +64,8 @@ def prompts_of(blocks: Iterable[Block]) -> Iterator[SessionPrompt]:
         if block.kind is BlockKind.HUMAN and not block.is_sidechain:
             text = own_words(_MARK.sub("", block.text))[:_LONGEST_PROMPT].strip()
             if text:
-                yield SessionPrompt(block.uuid, text)
+                # Not its own id: what stands in two copies of a talk was said once.
+                yield SessionPrompt(block.origin or block.uuid, text)
 
 
 # What differs in nothing else says the same.

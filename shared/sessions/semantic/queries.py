@@ -107,5 +107,9 @@ def _times_said(memory_key: InstrumentedAttribute[int] | int) -> Select[int]:
 
 
 def count_bearing_sessions(session: Session, memory_key: int) -> int:
-    query = select(func.count(SemanticSource.session_key.distinct())).where(SemanticSource.memory_key == memory_key)
-    return session.scalar(query) or 0
+    """Return how many sessions say a memory in words of their own; copies of one talk are one."""
+    first = select(func.min(SemanticSource.session_key).label("session_key")).where(
+        SemanticSource.memory_key == memory_key
+    )
+    copies = first.group_by(SemanticSource.message_uuid).subquery()
+    return session.scalar(select(func.count(copies.c.session_key.distinct()))) or 0

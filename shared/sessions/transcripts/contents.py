@@ -282,6 +282,7 @@ def _block(
         message_id=message_id,
         label=label,
         replies_to=replies_to,
+        origin=record.origin if kind is BlockKind.HUMAN else "",
     )
 
 

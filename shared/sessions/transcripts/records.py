@@ -56,6 +56,17 @@ class Record:
         return (self.word("uuid") or f"line-{self.line}")[:200]
 
     @property
+    def origin(self) -> str:
+        """The id of the record it is a copy of, in a session that was branched off; else what a copy has as well."""
+        forked = self.fields.get("forkedFrom")
+        copied = forked.get("messageUuid") if isinstance(forked, dict) else None
+        if isinstance(copied, str) and copied:
+            return copied[:200]
+        # Without an id of its own it has that of its line, which is another one where the file was damaged before it.
+        said = f"{self.fields.get('timestamp')} {self.kind} {self.blocks!r}"
+        return self.uuid if self.word("uuid") else f"said-{short_hash(said):016x}"
+
+    @property
     def at(self) -> datetime | None:
         """When it was written, UTC; None where it does not say, or says nonsense."""
         try:
