@@ -91,7 +91,8 @@ def _offer_rest(characters: int, show_all: Callable[[], object]) -> None:
 
 def session_name(session_id: str, metadata: Mapping[str, Any]) -> str:
     """Return what people know a session by: its title, how its first prompt begins, or else its file's name."""
-    return str(metadata.get("title") or metadata.get("firstPrompt") or session_id)[:_NAME_CHARACTERS]
+    name = str(metadata.get("title") or metadata.get("firstPrompt") or session_id)
+    return name if len(name) <= _NAME_CHARACTERS else f"{name[: _NAME_CHARACTERS - 1].rstrip()}…"
 
 
 def size(count: int | None) -> str:

@@ -56,6 +56,7 @@ _SHOWN_CHARACTERS = 40
 _TAG = re.compile(
     r"##keepit(?:(?P<weight>-?[0-9]{1,9}\.[0-9]{2})##|(?P<odd>[^#\n]{0,20})(?P<closed>##)?)", re.IGNORECASE
 )
+_WEIGHT = re.compile(r"\s*[-+]?\d[\d.,]*\s*")
 _BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*(?=\n)")
 _FENCE = re.compile(
     r"^[ \t>]*(?:(?:[-*+]|[0-9]{1,3}[.)])[ \t]*)?(?:##keepit-?[0-9.]{1,14}##[ \t]*)*"
@@ -196,6 +197,19 @@ def find_markers(text: str) -> tuple[tuple[FoundMarker, ...], tuple[MarkerProble
         found += [marker] if marker is not None else []
         problems += _problems(tag, marker)
     return tuple(found), tuple(problems)
+
+
+def without_idle_marks(text: str) -> str:
+    """Return a text without what is written like a mark; what is only spoken of stays, and so does code."""
+    if not (written := list(_TAG.finditer(text))):
+        return text
+    fences = _Fences(text)
+    spoken_of, shown, end = _spoken_of(text, written, fences), "", 0
+    for tag in written:
+        has_weight = tag["weight"] or (tag["closed"] and _WEIGHT.fullmatch(tag["odd"]))
+        if has_weight and tag.start() not in spoken_of and fences.at(tag.start()) is None:
+            shown, end = shown + text[end : tag.start()], tag.end() + text.startswith(" ", tag.end())
+    return shown + text[end:]
 
 
 def _spoken_of(text: str, tags: list[re.Match[str]], fences: _Fences) -> set[int]:

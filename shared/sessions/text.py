@@ -17,7 +17,7 @@ _MOST_CHARS = 120
 """A longer one is no name but content."""
 _SHAPES = re.compile(
     r"(?P<url>https?://[^\s<>\"'`)\]}…]{4,300})"
-    r"|(?P<quoted>(?<!`)`[^`\n…]{2,120}`(?!`))"
+    r"|(?P<quoted>(?<![A-Za-z0-9_`)\]])`(?! )[^`\n…]{2,120}(?<! )`(?!`))"
     r"|(?P<path>(?<![\w/])(?:~|\.{1,2})?/?(?:[\w@.+-]{1,100}/){1,30}[\w@.+-]{1,100})"
     r"|(?P<root>(?<![\w/.~<])~?/[\w@.+-]{2,100})"
     r"|(?P<file>(?<![\w/.])\.?[\w-]{1,80}(?:\.[\w-]{1,40})?\.(?:[a-z]{1,5}|md5|sha256|mp[34]|h5|7z)\b(?![\w(/]))"
@@ -126,13 +126,20 @@ def _start(spans: list[tuple[int, int]], length: int) -> int:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text cut to so many characters, behind a word where one ends, with a sign that it was."""
+    """Return a text cut to so many characters, behind a word where one ends, with a sign that it was.
+
+    Code within the line that it is cut in is closed, so that what follows is no code.
+    """
     if len(text) <= most:
         return text
     end = max(most - 1, 0)
     if not text[end : end + 1].isspace():
         end = max(text.rfind(space, most // 2, end) for space in " \n") if " " in text[most // 2 : end] else end
-    return text[:end].rstrip() + "…"
+    shown = text[:end].rstrip()
+    if shown.count("`") % 2 == 0 or text.count("`") % 2:
+        return f"{shown}…"
+    # What closes it takes a character; cut behind what opens it, nothing of the code is left.
+    return f"{shown[:-1].rstrip()}…" if shown.endswith("`") else f"{shown[: max(most - 2, 0)]}…`"
 
 
 def head_of(text: str, most: int) -> str:

@@ -274,6 +274,28 @@ def test_what_is_cut_ends_with_a_word_where_it_can() -> None:
     assert cut("/a/path/without/any/space", 10) == "/a/path/w…"
 
 
+def test_a_command_that_is_cut_keeps_its_backtick_and_what_stands_between_commands_is_no_name() -> None:
+    told = "ran `python -m pytest -q tests/unit/test_a.py --maxfail=1`: it failed"
+    for most in range(6, len(told)):
+        assert cut(told, most).count("`") % 2 == 0 and len(cut(told, most)) <= most
+    assert cut(told, 30) == "ran `python -m pytest -q…`" and cut(told, 5) == "ran…"
+    assert list(names_in("See make_hive`. I tried `queen_log` and `mise run it`. I tried `swarm_log`.")) == [
+        "make_hive", "queen_log", "mise run it", "swarm_log",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [("Never push. ##keepit-1.00##", "Never push."), ("##keepit0.5## Never push.", "Never push."),
+     ("Write `##keepit0.5##` before it.", "Write `##keepit0.5##` before it."),
+     ("So:\n```\n##keepit1## a\n```", "So:\n```\n##keepit1## a\n```")],
+    ids=["nothing behind it", "no such weight", "spoken of", "in code"],
+)  # fmt: skip
+def test_marks_that_mark_nothing_do_not_stand_in_a_version(make: Make, said: str, shown: str) -> None:
+    transcript = talk().human(said).assistant("I read it. " + "It blows again over the hill. " * 30)
+    assert f":** {shown}\n\n" in whole(make(transcript, 2)).replace(":**\n", ":** ")
+
+
 def test_what_holds_no_word_goes_with_what_stands_before_it() -> None:
     transcript = talk().human("Use it so:\n---\n```text\n)\nTask(\n)\n```").human("👍").human("?")
     prompts = [one["message"]["content"] for one in transcript.records]

@@ -18,7 +18,7 @@ from shared.base.errors import Conflict
 from shared.llm.calls import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, block_tokens, fill_budget, mask_block, mask_value
 from shared.sessions.compress.settings import CompressionSettings
-from shared.sessions.markers import MarkerNames, PlacedMarker
+from shared.sessions.markers import MarkerNames, PlacedMarker, without_idle_marks
 from shared.sessions.models import KeepitMarker, SessionVersion
 from shared.sessions.recording import blocks_in
 from shared.sessions.store import Store
@@ -366,8 +366,12 @@ class _OriginalReader:
         if block.kind is BlockKind.TOOL_RESULT:
             shown, (text, masked) = replace(block, role="note", label=OUTPUT), self._shown_result(text)
             self._append(shown, BlockKind.SYSTEM, text, tokens, masked=masked, **more)
-        else:
-            text, masked = mask_secrets(text, before)
+            return
+        if not more:
+            # Marks that mark nothing are no words either; a marked part stands byte for byte.
+            text = without_idle_marks(text)
+        text, masked = mask_secrets(text, before)
+        if text.strip():
             self._append(block, block.kind, text, tokens, masked=masked, **more)
 
     def _add_parts(self, block: Block, placed: Sequence[PlacedMarker]) -> None:

@@ -16,6 +16,7 @@ import stopwordsiso
 from shared.llm.calls import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.markers import MarkerNames, MarkerProblem, PlacedMarker, find_markers, misplaced
+from shared.sessions.text import cut
 from shared.sessions.transcripts.branches import BranchMap
 from shared.sessions.transcripts.contents import TranscriptReader, is_human_prompt, read_records
 from shared.sessions.transcripts.records import HARMLESS, REASONS, REPEATED, BadLine, Record, short_hash
@@ -320,11 +321,11 @@ class _Metadata:
         model = record.message.get("model")
         self._see("models", model if isinstance(model, str) and not model.startswith("<") else None)
         if record.kind in ("custom-title", "ai-title"):
-            self._title = mask_secrets(record.word(_TITLES[record.kind]) or "")[0][:_MOST_CHARACTERS] or self._title
+            self._title = cut(mask_secrets(record.word(_TITLES[record.kind]) or "")[0], _MOST_CHARACTERS) or self._title
 
     def add_prompt(self, text: str) -> None:
         """Keep how the first prompt begins, by which people know a session that nobody gave a title."""
-        self._prompt = self._prompt or " ".join(_MARKER.sub(" ", text[:_MOST_CHARACTERS]).split()) or None
+        self._prompt = self._prompt or " ".join(_MARKER.sub(" ", cut(text, _MOST_CHARACTERS)).split()) or None
 
     def details(self) -> dict[str, Any]:
         lists = {name: list(values) for name, values in self._seen.items()}
