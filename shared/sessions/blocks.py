@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from shared.llm.calls import estimate_tokens
 from shared.text.secrets import announces_secret, has_secret
 from shared.text.sentences import SECRET_MARK, mask_secrets
+from shared.text.words import word_set
 
 _T = TypeVar("_T")
 _SPACE = re.compile(r"\s")
@@ -224,10 +225,25 @@ def closing_of(text: str) -> str:
 # looked for in what was said, before it is masked: so ids of markers do not depend on this.
 
 
+_TYPES = word_set(
+    "string str secretstr text varchar char integer int number float boolean bool object array null none any unknown"
+    " bytes"
+)
+"""What stands for a value where only its type is told."""
+_OF_SCHEMA = word_set(
+    "type format title description minLength maxLength minimum maximum pattern properties required items $ref anyOf"
+    " oneOf allOf additionalProperties nullable readOnly writeOnly deprecated"
+)
+"""What only tells of a value, in a schema of it."""
+_NAMES_OF_NAMES, _NAMES_OF_VALUES = ("name", "key", "variable", "var"), ("value", "val", "default")
+
+
 def mask_value(value: Any, name: str = "") -> tuple[Any, int]:
     """Return what a tool was given under a name with its secrets masked, and how many there were."""
     # By itself a value is not always known for what it is: {"password": "hunter2"}.
     announced = announces_secret(f"{name}:")
+    if isinstance(value, str) and value.casefold() in _TYPES:
+        return value, 0
     if isinstance(value, str):
         shown, times = mask_secrets(value, f"{name}:")
         is_one = not times and not _SPACE.search(value) and has_secret(f"{name}: {value}")
@@ -237,13 +253,28 @@ def mask_value(value: Any, name: str = "") -> tuple[Any, int]:
         is_one = announced and abs(value) > 99
         return (SECRET_MARK, 1) if is_one else (value, 0)
     if isinstance(value, dict):
-        found = {key: mask_value(one, f"{name} {key}" if announced else key) for key, one in value.items()}
+        names = _names_within(value, name if announced else "")
+        found = {key: mask_value(one, names[key]) for key, one in value.items()}
         return {key: one for key, (one, _) in found.items()}, sum(times for _, times in found.values())
     if isinstance(value, list):
         named = zip(["", *value], value, strict=False)
         entries = [mask_value(one, before if _names(before, one) else name) for before, one in named]
         return [one for one, _ in entries], sum(times for _, times in entries)
     return value, 0
+
+
+def _names_within(value: dict[str, Any], name: str) -> dict[str, str]:
+    """Return under which name each value of a dictionary stands; ``name``: its own, where that announces a secret."""
+    kind = value.get("type")
+    is_schema = "$ref" in value or (isinstance(kind, str) and kind.casefold() in _TYPES) or isinstance(kind, list)
+    names = {key: f"{name} {key}" if name and not (is_schema and key in _OF_SCHEMA) else key for key in value}
+    # An entry of a list of variables: {"name": "DB_PASSWORD", "value": "..."}.
+    lowered = {key.casefold(): key for key in value}
+    variable = next((value[lowered[key]] for key in _NAMES_OF_NAMES if key in lowered), None)
+    if isinstance(variable, str) and not is_schema:
+        shown = (lowered[key] for key in _NAMES_OF_VALUES if key in lowered)
+        names |= {key: variable for key in shown if not str(value[key]).startswith(("$", "{{", "<"))}
+    return names
 
 
 def _names(before: Any, value: Any) -> bool:

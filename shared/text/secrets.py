@@ -117,6 +117,14 @@ _WORDS = re.compile(
     r"\d[\d -]{7,}\d",
     re.IGNORECASE,
 )
+_NAMED_VALUE = re.compile(
+    # A list of variables: {"name": "DB_PASSWORD", "value": "..."}, <add key="DbPassword" value="..."/>.
+    r"\b(?:name|key|variable|var)[\"']?\s{0,4}[:=]\s{0,4}[\"']?[\w.-]{0,60}?"
+    r"(?:(?P<password>pass(?:word|wd|phrase)?|pwd)|api_?key|(?:secret|access|private)_?key|secret|token)"
+    rf"[\"']?\s{{0,4}}[,;]?\s{{1,40}}[\"']?value[\"']?\s{{0,4}}[:=]{_VALUE}{_CODE}{_SAID_OF_ONE}"
+    r"(?(password)[^\s\"',;]{4,}|(?=[^\s\"']{0,80}\d)(?=[^\s\"']{0,80}[a-z])[^\s\"',;]{8,})",
+    re.IGNORECASE,
+)
 _DIGIT = re.compile(r"\d")
 _LONG_WORD = re.compile(r"[\w.+/=-]{14}")
 _SIGNS_OF_A_WORD = (
@@ -161,7 +169,7 @@ def has_secret(text: str) -> bool:
     folded = _folded(text)
     if _may_have_shape(folded) and _SHAPES.search(text):
         return True
-    if _may_have_word(folded) and _WORDS.search(text):
+    if _may_have_word(folded) and (_WORDS.search(text) or has_named_value(text)):
         return True
     return any(_is_card(match[0]) for match in _CARD.finditer(text))
 
@@ -169,6 +177,11 @@ def has_secret(text: str) -> bool:
 def any_secret(texts: Iterable[str | None]) -> bool:
     """Whether one of several texts, of which some may not be there, holds a secret."""
     return any(has_secret(text) for text in texts if text)
+
+
+def has_named_value(text: str) -> bool:
+    """Whether a text holds the value of a variable of which it says that it is a secret."""
+    return "value" in text.casefold() and _NAMED_VALUE.search(text) is not None
 
 
 def announces_secret(text: str) -> bool:

@@ -10,7 +10,13 @@ from collections.abc import Iterator, Sequence
 from shared.text.languages import speaks_of_self
 from shared.text.lines import shorten
 from shared.text.pasted import LETTER
-from shared.text.secrets import announces_secret, has_secret, may_hold_secret, without_key_blocks
+from shared.text.secrets import (
+    announces_secret,
+    has_named_value,
+    has_secret,
+    may_hold_secret,
+    without_key_blocks,
+)
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
@@ -174,7 +180,10 @@ def _parts(content: str, before: str = "") -> Iterator[tuple[str, str, bool]]:
             yield part, content[end:following], False
             continue
         announces = announces_secret(part)
-        yield part, content[end:following], announced or announces or has_secret(part)
+        # Of a variable the value stands in the line below its name.
+        is_value = has_named_value(f"{before} {part}") if part.lstrip("\"' ")[:5].lower() == "value" else False
+        yield part, content[end:following], announced or announces or is_value or has_secret(part)
+        before = part
         # "Password:" and the word itself on the next line.
         announced = announces
 

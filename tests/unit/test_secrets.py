@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shared.sessions.blocks import mask_value
 from shared.text.lines import clean, shorten
 from shared.text.secrets import announces_secret, has_secret
-from shared.text.sentences import sentences, without_secrets
+from shared.text.sentences import mask_secrets, sentences, without_secrets
 
 SECRETS = (
     "Chave API: fake-sk-Azulejo77", "la clave de API es abc123def", "APIキーはabc12345です",
@@ -89,7 +89,8 @@ def test_what_only_looks_like_one_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     "again",
     ["sk-", "密码", "password.", "login=", "eyJaaaaaaaa-", "key=", "password to ", "use a1 as ", "TOKEN", "a1", "1 ",
-     '"a1 is my ', "cookie: ", "seed phrase ", "a@", "db_password_", "aPassword", "A_KEY", "a_key: ", "a_token "],
+     '"a1 is my ', "cookie: ", "seed phrase ", "a@", "db_password_", "aPassword", "A_KEY", "a_key: ", "a_token ",
+     'name: "password" ', "name=a_", "name: token, value: ", 'key="', "value=a1 "],
 )  # fmt: skip
 def test_however_long_a_text_repeats_itself_it_is_looked_through(again: str) -> None:
     """By expressions that go once through it: with others such a message took minutes."""
@@ -105,6 +106,9 @@ def test_however_long_a_text_repeats_itself_it_is_looked_through(again: str) -> 
         {"AWS_SECRET_ACCESS_KEY": "hunter"}, {"token": "hunter12345678"}, {"password": {"value": "hunter"}},
         {"password": {"values": ["hunter"]}}, {"arguments": ["--password", "hunter"]},
         {"password": 4711}, {"pin": 4711}, {"login": {"password": 4711}},
+        {"env": [{"name": "DB_PASSWORD", "value": "hunter"}, {"name": "DB_HOST", "value": "db"}]},
+        {"Value": "hunter", "Name": "DB_PASSWORD"}, {"key": "API_TOKEN", "value": "hunter12345678"},
+        {"password": {"type": "string", "default": "hunter"}}, {"password": {"type": "text", "value": "hunter"}},
     ],
 )  # fmt: skip
 def test_what_a_tool_was_given_under_a_name_for_a_secret_is_masked(given_to_a_tool: dict[str, Any]) -> None:
@@ -117,10 +121,42 @@ def test_what_a_tool_was_given_under_a_name_for_a_secret_is_masked(given_to_a_to
     [
         {"max_tokens": 4096}, {"pin": 13}, {"password": True}, {"password": None}, {"user": {"path": "/a/b1234"}},
         {"fields": ["password", "street"]}, {"arguments": ["--ask-password", "--verbose"]}, {"key": "street"},
+        {"password": {"type": "string"}}, {"password": "string"}, {"api_key": {"type": "integer", "maximum": 1000}},
+        {"password": {"type": "object", "properties": {"old": {"type": "string"}}, "required": ["old"]}},
+        {"properties": {"password": {"type": ["string", "null"], "format": "password", "minLength": 12}}},
+        {"password": {"$ref": "#/definitions/Password"}}, {"name": "DB_PASSWORD", "value": "${DB_PASSWORD}"},
+        {"name": "password", "type": "string"}, {"name": "DB_HOST", "value": "db"},
     ],
 )  # fmt: skip
 def test_what_a_tool_was_given_else_is_shown(given_to_a_tool: dict[str, Any]) -> None:
     assert mask_value(given_to_a_tool) == (given_to_a_tool, 0)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ('{"name": "DB_PASSWORD", "value": "hunter"}', "[…]"),
+        ('{\n  "name": "DB_PASSWORD",\n  "value": "hunter"\n}', '{\n  "name": "DB_PASSWORD",\n[…]\n}'),
+        ("- name: API_TOKEN\n  value: hunter12345\n- name: PORT", "- name: API_TOKEN\n[…]\n- name: PORT"),
+        ('<add key="DbPassword" value="hunter"/>', "[…]"),
+    ],
+    ids=["in a line", "over lines", "yaml", "xml"],
+)
+def test_of_a_variable_that_is_named_as_a_secret_the_value_is_masked(said: str, shown: str) -> None:
+    assert mask_secrets(said) == (shown, 1)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef:\n      name: db",
+        '{"name": "max_token", "value": "4096"}',
+        '{"name": "password", "type": "password"}', '{"name": "DB_PASSWORD", "value": "${DB_PASSWORD}"}',
+        '"password": {"type": "string", "minLength": 12}', "password: string | undefined", "password: str = Field()",
+    ],
+)  # fmt: skip
+def test_where_only_a_variable_or_a_type_is_told_nothing_is_masked(said: str) -> None:
+    assert mask_secrets(said) == (said, 0)
 
 
 def test_what_follows_an_announced_password_is_no_sentence_and_is_masked() -> None:
