@@ -263,6 +263,17 @@ def test_names_that_found_no_place_are_listed_the_most_important_first(make: Mak
     assert len(names) > 5 and all(name.startswith("value_") for name in names)
 
 
+def test_of_a_file_that_is_named_twice_one_path_is_listed(make: Make) -> None:
+    transcript = talk().human("Mind gale_limit.")
+    for number in range(60):
+        found = f"src/gust_{number % 3}.py\n/home/me/kites/src/gust_{number % 3}.py\n"
+        transcript.tool("Bash", "ok\n" * 20 + found + "ok\n" * 20, command="make").assistant(
+            f"It blows on day {number}. " * 9
+        )
+    names = ", ".join(texts(make(transcript, 10), BlockKind.NAMES)).split(", ")
+    assert sorted(name.rsplit("/", 1)[-1] for name in names if "gust" in name) == [f"gust_{one}.py" for one in range(3)]
+
+
 def test_bare_numbers_take_no_room_among_names() -> None:
     ranking = NameRanking()
     ranking.add("240 gears of gear_box, 241 of v1.2.0", 1.0)

@@ -7,6 +7,7 @@ by itself. All of it is by order alone, so the same input always gives the same 
 
 import re
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, groupby
@@ -407,9 +408,19 @@ def _named_texts(block: Block) -> Iterator[tuple[str, float]]:
     yield shorten_result(call.result or "", 2_000), 3.0 if has_failed(call) else 0.5
 
 
+def _each_file_once(names: Iterable[str]) -> Iterator[str]:
+    """Yield names, of the same file's paths only the first: ``src/a.py`` and ``/home/me/src/a.py``."""
+    before: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        others = before[name.rsplit("/", 1)[-1]]
+        if not any(one.endswith(f"/{name}") or name.endswith(f"/{one}") for one in others):
+            others.append(name)
+            yield name
+
+
 def names_to_list(selection: Selection, missing: Iterable[str]) -> list[str]:
     """Return those of the names that stand nowhere that a version lists, as far as their share of the whole goes."""
-    named = (name for name in missing if not _NO_NAME.fullmatch(name))
+    named = _each_file_once(name for name in missing if not _NO_NAME.fullmatch(name))
     # The heading may yet become shorter, so it does not count for what they are a share of.
     share = int(NAMES_SHARE * (selection.chars - len(heading_of(selection.heading))))
     most = min(share, selection.plan.target_chars - selection.chars) - _NAMES_LABEL
