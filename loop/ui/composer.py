@@ -1,80 +1,93 @@
-"""The Composition Builder: sessions in their order, each as a version and with its tokens, within a budget.
-
-A part of a composition that is being built: a session, as which version it goes in, and with how many tokens.
-"""
+"""The Composition Builder: sessions in a row, each as a version, with what they take of a budget before it is made."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from itertools import cycle
 from typing import Annotated, Any, Literal
 
 from fastapi import Query
 from nicegui import ui
 from nicegui.elements.mixins.value_element import ValueElement
+from nicegui.events import SortableEventArguments
 
 from afterthought_client import models
+from loop.ui.charts import COLOURS
 from loop.ui.choosers import CHOICES, FoundSelect, projects_to_choose
 from loop.ui.composition_history import CompositionHistory
 from loop.ui.compression_form import CompressionForm
 from loop.ui.frame import Frame, PageView, in_turn, live
-from loop.ui.session_view import made_how, short
+from loop.ui.session_view import made_how, session_name, short
 from loop.ui.sessions import STYLE
 from loop.ui.state import Draft, PageState
-from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, counted, fill, heading, note
+from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, counted, fill, heading, icon_button, note
 from loop.ui.times import day
 from loop.ui.visitors import FormError, in_words_of, notify_success
 
 AUTOMATIC, ORIGINAL = "auto", "original"
-_DRAG = (
-    "(e) => { e.dataTransfer.setData('text/plain', ''); "
-    "e.dataTransfer.setDragImage(e.target.closest('.part'), 0, 0); emit(); }"
-)
 _WAYS = {"original": "The original", "version": "Version {}", "join": "Version {}, as soon as it is made",
          "compress": "A new version"}  # fmt: skip
+
+
+_STYLE = """
+.timeline { display: flex; align-items: stretch; gap: 1.75rem; width: 100%; overflow-x: auto; padding: .25rem; }
+.timeline > .q-list { display: flex; gap: 1.75rem; } .timeline > .q-list:empty { display: none; }
+.part, .composed { position: relative; width: 17rem; flex: none; border-top: 6px solid var(--part); }
+.part::after { content: "→"; position: absolute; right: -1.5rem; top: 50%; color: var(--muted); }
+.composed { width: 11rem; border: 2px dashed var(--line); justify-content: center; }
+.budget { position: relative; display: flex; gap: 1px; width: 100%; height: 1.25rem; border-radius: .25rem;
+  background: rgb(127 127 127 / .18); overflow: hidden; }
+.budget > .limit { position: absolute; inset: 0 auto; border-left: 3px solid #dc2626; box-shadow: 0 0 0 1px #fff; }
+@media (min-width: 900px) { .sticky-top { position: sticky; top: 3.5rem; z-index: 2; background: var(--page); } }
+@media (max-width: 899px) {
+  .timeline, .timeline > .q-list { flex-direction: column; } .part, .composed { width: 100%; }
+  .part::after { content: "↓"; right: 50%; top: auto; bottom: -1.6rem; }
+}
+"""
 
 
 class PartCard:
     """A session's card. Where it stands among the others is for the composition to say."""
 
-    def __init__(self, composer: Composer, session: models.SessionDetail, versions: list[models.VersionAnswer]) -> None:
-        self.session = session
-        self._composer, self._changed = composer, composer.change
+    def __init__(
+        self, composer: Composer, session: models.SessionDetail, versions: list[models.VersionAnswer], colour: str
+    ) -> None:
+        self.session, self.colour = session, colour
+        self.cost = 0  # Tokens, as they were foreseen last.
+        self._changed = composer.change
         self._versions = versions
         self._form: CompressionForm | None = None
-        with ui.column().classes("card part gap-2").props("role=listitem") as self.card:
+        name = session.session_id
+        with ui.column().classes("card part gap-2").props("role=listitem").style(f"--part: {colour}") as self.card:
             with ui.row().classes("w-full items-center no-wrap gap-1"):
-                handle = ui.icon("drag_indicator", size="sm").props("draggable=true aria-hidden=true")
-                handle.classes("cursor-move muted").on("dragstart", lambda: composer.drag(self), js_handler=_DRAG)
-                self._title = heading("", 3).classes("min-w-0").style("overflow-wrap: anywhere")
+                ui.icon("drag_indicator", size="sm").props("aria-hidden=true").classes("handle cursor-move muted")
+                self._cost = ui.label().classes("text-lg font-semibold")
                 ui.space()
-                self.up = _button("Move up", "arrow_upward", lambda: composer.move(self, -1), session.session_id)
-                self.down = _button("Move down", "arrow_downward", lambda: composer.move(self, 1), session.session_id)
-                _button("Remove", "close", lambda: composer.remove(self), session.session_id)
-            note(
-                f"{day(session.last_timestamp)} · original {session.original_tokens:,} tokens, "
-                f"{session.original_messages:,} messages"
-            )
-            with ui.element("div").classes("fields"):
-                self._version = ui.select(self._options(), value=AUTOMATIC, label="Version", on_change=self._changed)
-                self._tokens = ui.number("Allocation (tokens)", min=0, step=100, on_change=self._change_tokens)
-                for field in (self._version, self._tokens):
-                    field.props("outlined dense options-dense debounce=200")
-            self._recompress = ui.checkbox("Recompress from original", on_change=self._switch)
+                self.earlier = icon_button("arrow_back", f"Move earlier: {name}", lambda: composer.move(self, -1))
+                self.later = icon_button("arrow_forward", f"Move later: {name}", lambda: composer.move(self, 1))
+                icon_button("close", f"Remove: {name}", lambda: composer.remove(self))
+            self._title = heading("", 3).style("overflow-wrap: anywhere").props("dir=auto")
+            about = f"{name} · {day(session.last_timestamp)} · original {short(session.original_tokens)} tokens"
+            note(about).style("overflow-wrap: anywhere")
+            self._version = ui.select(self._options(), value=AUTOMATIC, label="Version", on_change=self._changed)
+            self._tokens = ui.number("Allocation (tokens)", min=0, step=100, on_change=self._change_tokens)
+            for field in (self._version, self._tokens):
+                field.props("outlined dense options-dense debounce=200").classes("w-full")
+            self._recompress = ui.checkbox("Recompress from original", on_change=self._switch).props("dense")
             self._form_area = ui.column().classes("w-full")
-            self._status = ui.label().classes("text-sm said")
-        self.card.on("dragover", js_handler="(e) => e.preventDefault()")
-        self.card.on("drop", lambda: composer.drop(self), js_handler="(e) => { e.preventDefault(); emit(); }")
+            self._status = note("").classes("said")
+        self.allow_allocation(False)
 
     def set_number(self, number: int, count: int) -> None:
         """Show the number it has among the parts, from 1."""
-        self._title.set_text(f"{number}. {self.session.session_id}")
-        self.up.set_enabled(number > 1)
-        self.down.set_enabled(number < count)
+        self._title.set_text(f"{number}. {session_name(self.session.session_id, self.session.metadata)}")
+        self.earlier.set_enabled(number > 1)
+        self.later.set_enabled(number < count)
 
     def allow_allocation(self, is_allowed: bool) -> None:
         """Have its tokens given by hand, or by the strategy."""
-        self._tokens.set_enabled(is_allowed)
+        self._tokens.set_visibility(is_allowed)
+        if is_allowed:
+            self._show_cost(self.tokens)
 
     def choose(self, request: models.ComponentRequest) -> None:
         """Choose what was chosen before; how it is recompressed has to be said anew."""
@@ -88,7 +101,7 @@ class PartCard:
         return {
             "session": self.session.session_id,
             "version": self._version.value,
-            "tokens": self._tokens.value if self._tokens.enabled else None,
+            "tokens": self._tokens.value if self._tokens.visible else None,
             "recompress": form,
         }
 
@@ -121,33 +134,33 @@ class PartCard:
         """Show what it would be."""
         way = _WAYS[item.way].format(item.version_id)
         stale = " It covers less than the session holds by now." if item.stale else ""
-        why = f": {item.reason}" if item.reason else ""
-        self._show_status(f"{way}, {item.allocation:,} tokens{why}.{stale}", item.allocation)
+        self._show_status(f"{way}{f': {item.reason}' if item.reason else ''}.{stale}", item.allocation)
 
-    def show_composed(self, name: str, item: models.ComponentItem | None) -> None:
+    def show_composed(self, name: str, item: models.ComponentItem) -> None:
         """Show as what it went into a composition."""
-        if item is None:
-            return
         is_original, is_made = item.version_id == ORIGINAL, item.version_state == "working"
         way = _WAYS["original" if is_original else "join" if is_made else "version"].format(item.version_id)
-        self._show_status(f"Composed as part of {name}. {way}, {item.allocation:,} tokens.", item.allocation)
+        self._show_status(f"Composed as part of {name}. {way}.", item.allocation)
 
-    def forget(self) -> None:
-        """Take back what was foreseen, once what it rests on has changed."""
-        self._show_status("", None)
-
-    def _show_status(self, text: str, tokens: int | None) -> None:
+    def _show_status(self, text: str, tokens: int) -> None:
         self._status.set_text(text)
-        if not self._tokens.enabled:
+        self._show_cost(tokens)
+        if not self._tokens.visible:
+            # Where somebody begins who goes on by hand.
             self._tokens.set_value(tokens)
+
+    def _show_cost(self, tokens: int) -> None:
+        self.cost = tokens
+        self._cost.set_text(f"{tokens:,} tokens")
 
     def _change_tokens(self) -> None:
         # What the strategy gives out is shown here, and is no change of what is asked for.
-        if self._tokens.enabled:
+        if self._tokens.visible:
             self._changed()
 
     def _switch(self) -> None:
         self._form_area.clear()
+        self._status.set_text("")
         self._form = None
         self._version.set_enabled(not self._recompress.value)
         if self._recompress.value:
@@ -164,12 +177,6 @@ class PartCard:
         return {AUTOMATIC: "Best that fits", ORIGINAL: original} | made
 
 
-def _button(name: str, icon: str, act: Callable[[], object], of: str) -> ui.button:
-    button = ui.button(icon=icon, on_click=act).props("flat round dense")
-    button.props["aria-label"] = f"{name}: {of}"
-    return button.tooltip(name)
-
-
 Strategy = Literal["equal", "proportional", "recent-first", "custom"]
 Order = Literal["as-given", "oldest-first"]
 _STRATEGIES: dict[Strategy, str] = {
@@ -183,7 +190,7 @@ _LABELS = {
     "allocation": ("Allocation (tokens)", "a whole number, 0 or more."),
     "name": ("Name", "letters, digits and any of . _ -; the first is a letter or a digit."),
 }
-_BUDGET, _WINDOW = 16_000, 200_000
+_SETTLE_SECONDS = 0.3
 _ARRANGED = "arranged"
 
 
@@ -198,7 +205,7 @@ def register(frame: Frame) -> None:
 
     @frame.page("/composer/{app_id}", "Composer")
     async def show(view: PageView, app_id: str, state: Annotated[ComposerState, Query()]) -> None:
-        ui.add_css(STYLE)
+        ui.add_css(STYLE + _STYLE)
         composer = Composer(view)
         await composer.build(state.project)
         for one in filter(None, state.session.split(",")):
@@ -214,7 +221,7 @@ class Composer:
         self._view = view
         self._project_id: str | None = None
         self._parts: list[PartCard] = []
-        self._dragged: PartCard | None = None
+        self._colours = cycle(COLOURS)
         self._history = CompositionHistory(view, self.take_over)
         self._foreseen = ""
         self._changes = 0
@@ -223,13 +230,23 @@ class Composer:
     async def build(self, project_id: str) -> None:
         """Build the page, for a project or the newest one."""
         self._fields()
-        with ui.column().classes("card gap-1"):
-            self._bar = ui.linear_progress(0, show_value=False, size="12px").props(
-                "rounded aria-label='Budget against the window'"
-            )
-            self._status = ui.label().props("role=status aria-label=Budget")
+        with ui.column().classes("card gap-2 sticky-top"):
+            self._bar = ui.element("div").classes("budget").props("role=img")
+            self._status = ui.label().props("role=status aria-label=Budget").classes("said")
+            with ui.row().classes("w-full items-center gap-x-3 gap-y-2"):
+                self._name = ui.input("Name", placeholder="feature-x").classes("grow min-w-[12rem]")
+                self._name.props("outlined dense debounce=200")
+                self._markdown = ui.checkbox("Markdown", value=True)
+                self._jsonl = ui.checkbox("JSONL", value=True)
+                if self._view.may_write:
+                    action("Compose", self.compose, PRIMARY, icon="layers")
         heading("Parts")
-        self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Parts")
+        with ui.element("div").classes("timeline"):
+            self._list = ui.list().props("role=list aria-label=Parts")
+            self._list.make_sortable(handle=".handle", on_end=self._drop)
+            with ui.column().classes("card composed gap-1 items-center"):
+                note("Composed context")
+                self._total = ui.label().classes("text-lg font-semibold text-center")
         with ui.row().classes("w-full items-center gap-2"):
             self._session = FoundSelect("Session to add", self._find_sessions, self._view.client.show_session)
             self._session.classes("grow")
@@ -239,14 +256,8 @@ class Composer:
             self._work.on("keydown.enter", self.suggest)
             action("Suggest sessions", self.suggest, OUTLINED, icon="lightbulb")
         self._suggested = ui.column().classes("w-full gap-1").props("role=list aria-label='Suggested sessions'")
-        with ui.row().classes("w-full items-center gap-2"):
-            ui.label("Output:")
-            self._markdown = ui.checkbox("Markdown", value=True)
-            self._jsonl = ui.checkbox("JSONL", value=True)
-            ui.space()
-            action("Preview", self.preview, OUTLINED, icon="visibility")
-            if self._view.may_write:
-                action("Compose", self.compose, PRIMARY, icon="layers")
+        # Once what is changed has settled for a moment.
+        self._due = ui.timer(_SETTLE_SECONDS, self._foresee, active=False)
         self._history.build()
         await self._projects.load(project_id or None)
         await self._choose()
@@ -254,17 +265,13 @@ class Composer:
         live(self._view).on({"job.finished"}, self._history.refresh)
 
     def _fields(self) -> None:
-        with ui.element("div").classes("fields"):
+        with ui.element("div").classes("fields").style("grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr))"):
             self._projects = projects_to_choose(self._view, self._choose)
-            self._name = ui.input("Name", placeholder="feature-x")
-            self._budget = ui.number("Token budget", value=_BUDGET, min=100, step=500, on_change=self.change)
-            self._window = ui.number(
-                "Context window (tokens)", value=_WINDOW, min=1, step=1000, on_change=self._show_budget
-            )
+            self._budget = ui.number("Token budget", value=16_000, min=100, step=500, on_change=self.change)
+            self._window = ui.number("Context window", value=200_000, min=1, step=1000, on_change=self._show_budget)
             self._strategy = ui.select(_STRATEGIES, value="equal", label="Allocation", on_change=self.change)
             self._order = ui.select(_ORDERS, value="as-given", label="Order", on_change=self.change)
-            fields = (self._name, self._budget, self._window, self._strategy, self._order)
-            for field in fields:
+            for field in (self._budget, self._window, self._strategy, self._order):
                 field.props("outlined dense options-dense debounce=200")
 
     async def _choose(self) -> None:
@@ -272,8 +279,7 @@ class Composer:
             return
         is_new = self._project_id is not None
         self._project_id = str(self._projects.value)
-        taken_away = {"session": ""} if is_new else {}
-        self._view.address.show(is_new=is_new, project=self._project_id, **taken_away)
+        self._view.address.show(is_new=is_new, project=self._project_id, **({"session": ""} if is_new else {}))
         self._parts.clear()
         self._list.clear()
         self._suggested.clear()
@@ -319,7 +325,7 @@ class Composer:
         session = await self._view.client.show_session(session_id)
         versions = await self._view.client.list_versions(session_id, limit=_LISTED)
         with self._list:
-            part = PartCard(self, session, versions.versions)
+            part = PartCard(self, session, versions.versions, next(self._colours))
         if chosen is not None:
             part.choose(chosen)
         self._parts.append(part)
@@ -367,9 +373,9 @@ class Composer:
         """Move a part by so many places."""
         self._insert_part(part, self._parts.index(part) + by)
         # Moving an element takes the focus away; at an end its button cannot have it any more.
-        button = part.up if by < 0 else part.down
+        button = part.earlier if by < 0 else part.later
         if not button.enabled:
-            button = part.down if by < 0 else part.up
+            button = part.later if by < 0 else part.earlier
         ui.run_javascript(f"setTimeout(() => getHtmlElement({button.id}).focus(), 50)")
 
     def _insert_part(self, part: PartCard, index: int) -> None:
@@ -378,15 +384,9 @@ class Composer:
         part.card.move(target_index=index)
         self._arrange()
 
-    def drag(self, part: PartCard) -> None:
-        """Note which part is dragged."""
-        self._dragged = part
-
-    def drop(self, onto: PartCard) -> None:
-        """Put the part that is dragged in the place of another."""
-        dragged, self._dragged = self._dragged, None
-        if dragged is not None and dragged is not onto:
-            self._insert_part(dragged, self._parts.index(onto))
+    def _drop(self, event: SortableEventArguments) -> None:
+        self._parts.sort(key=lambda part: event.target.default_slot.children.index(part.card))
+        self._arrange()
 
     def remove(self, part: PartCard) -> None:
         """Take a part away."""
@@ -404,8 +404,7 @@ class Composer:
         self._changes += 1
         self._foreseen = ""
         self._show_budget()
-        for part in self._parts:
-            part.forget()
+        self._due.activate()
         if self._draft is not None:
             parts = [part.written() for part in self._parts]
             self._draft.note(_ARRANGED, {"project": self._project_id, "parts": parts})
@@ -413,18 +412,29 @@ class Composer:
             self._view.address.show(is_new=False, session=names)
 
     def _show_budget(self) -> None:
-        """Show the budget against the window, and what is given out by hand against the budget."""
+        """Show what each part takes of the budget, and the budget against the window."""
         budget, window = int(self._budget.value or 0), int(self._window.value or 0)
-        by_hand = self._strategy.value == "custom"
         for part in self._parts:
-            part.allow_allocation(by_hand)
-        self._bar.set_value(min(budget / window, 1.0) if window else 0)
-        status = f"{budget:,} of {window:,} tokens: {budget / window:.0%} of the context window." if window else ""
-        if by_hand:
-            given = sum(part.tokens for part in self._parts)
-            status += f" Total: {given:,} / {budget:,} tokens."
-            if given > budget:
-                status += " That is more than the budget."
+            part.allow_allocation(self._strategy.value == "custom")
+        total = sum(part.cost for part in self._parts)
+        whole = max(total, budget, 1)
+        self._bar.clear()
+        with self._bar:
+            for part in self._parts:
+                segment = ui.element("div").style(f"background: {part.colour}; width: {100 * part.cost / whole:.2f}%")
+                segment.props["title"] = f"{part.session.session_id}: {part.cost:,} tokens"
+            if total > budget:
+                ui.element("div").classes("limit").style(f"left: {100 * budget / whole:.2f}%")
+        taken = ", ".join(f"{part.session.session_id} {part.cost:,}" for part in self._parts) or "nothing yet"
+        self._bar.props["aria-label"] = f"What each part takes, in tokens: {taken}"
+        self._total.set_text(f"{total:,} tokens" if self._parts else "Add a session")
+        status = f"Total: {total:,} / {budget:,} tokens."
+        if total > budget:
+            status += f" That is more than the budget, by {total - budget:,}."
+        for label in (self._status, self._total):
+            label.classes(**{"add" if total > budget else "remove": "danger"})
+        if window:
+            status += f" The budget is {budget / window:.0%} of the context window of {window:,}."
         self._status.set_text(f"{status} {self._foreseen}".strip())
 
     def _component_requests(self) -> list[models.ComponentRequest]:
@@ -432,37 +442,36 @@ class Composer:
             raise FormError("Add a session first.")
         return [part.request(with_tokens=self._strategy.value == "custom") for part in self._parts]
 
-    @asynccontextmanager
-    async def _told_by_labels(self) -> AsyncIterator[None]:
-        with in_words_of(_LABELS):
-            yield
-
-    async def preview(self) -> None:
-        """Show what each part would be."""
-        async with self._told_by_labels():
-            components, before = self._component_requests(), self._changes
-            found = await self._view.client.preview_composition(
-                self._project_id or "", components, int(self._budget.value or 0),
-                strategy=self._strategy.value, order=self._order.value, output_format=self._format(),
-                name=self._name.value or None,
-            )  # fmt: skip
-            # Something else was chosen while it was asked for.
-            if before != self._changes:
-                return
-            of_session = {one.session_id: one for one in found.components}
-            for part in self._parts:
-                part.foresee(of_session[part.session.session_id])
-            made = (
-                f"{counted(found.compressions, 'new version')} would be made."
-                if found.compressions
-                else "All versions are there."
-            )
-            self._foreseen = f"Preview: {found.allocated:,} of {found.token_budget:,} tokens. {made}"
+    async def _foresee(self) -> None:
+        """Show what each part would be and take."""
+        self._due.deactivate()
+        before, is_by_hand = self._changes, self._strategy.value == "custom"
+        # What is more than the budget is shown, and is nothing to ask for.
+        if not self._parts or (is_by_hand and sum(part.tokens for part in self._parts) > (self._budget.value or 0)):
+            return
+        async with self._view.show_errors():
+            try:
+                with in_words_of(_LABELS):
+                    found = await self._view.client.preview_composition(
+                        self._project_id or "", self._component_requests(), int(self._budget.value or 0),
+                        strategy=self._strategy.value, order=self._order.value,
+                    )  # fmt: skip
+            except FormError as error:
+                self._foreseen = str(error)
+            else:
+                # Something else was chosen while it was asked for.
+                if before != self._changes:
+                    return
+                of_session = {one.session_id: one for one in found.components}
+                for part in self._parts:
+                    part.foresee(of_session[part.session.session_id])
+                made = counted(found.compressions, "new version")
+                self._foreseen = f"{made} would be made." if found.compressions else "All versions are there."
             self._show_budget()
 
     async def compose(self) -> None:
         """Ask for it."""
-        async with self._told_by_labels():
+        with in_words_of(_LABELS):
             components, before = self._component_requests(), self._changes
             if not self._name.value:
                 raise FormError("Give the composition a name.")
@@ -472,11 +481,13 @@ class Composer:
             )  # fmt: skip
             notify_success(f"{made.composition.name} is being composed.")
             if before == self._changes:
-                # Show in the place of what was foreseen as what each part went in.
-                self.change()
+                # In the place of what was foreseen.
+                self._due.deactivate()
                 of_session = {one.session_id: one for one in made.composition.components}
                 for part in self._parts:
-                    part.show_composed(made.composition.name, of_session.get(part.session.session_id))
+                    part.show_composed(made.composition.name, of_session[part.session.session_id])
+                self._foreseen = ""
+                self._show_budget()
             if self._draft is not None:
                 self._draft.forget()
             await self._history.refresh()

@@ -352,7 +352,9 @@ def note(text: str) -> ui.label:
 
 def icon_button(icon: str, name: str, act: Callable[[], object]) -> ui.button:
     """Show a small button of which only screen readers say the name."""
-    return ui.button(icon=icon, on_click=act, color=None).props(f"flat round dense size=sm aria-label='{name}'")
+    button = ui.button(icon=icon, on_click=act, color=None).props("flat round dense size=sm")
+    button.props["aria-label"] = name
+    return button
 
 
 def number(value: float | None, places: int = 0, unit: str = "") -> str:

@@ -28,9 +28,8 @@ def _parts(page: Page) -> Locator:
 
 
 def _order(page: Page, *sessions: str) -> None:
-    expect(_parts(page).get_by_role("heading")).to_have_text(
-        [f"{number}. {name}" for number, name in enumerate(sessions, 1)]
-    )
+    expect(_parts(page)).to_contain_text([f"{name} · " for name in sessions])
+    expect(_parts(page).get_by_role("heading")).to_contain_text([f"{n}. " for n in range(1, len(sessions) + 1)])
 
 
 def _three(client: Afterthought) -> None:
@@ -47,15 +46,16 @@ def test_parts_are_arranged_by_buttons_and_keys_and_by_dragging(at: Window, clie
     _three(client)
     page = _composer(at, client, "jan", "feb", "mar")
     _order(page, "jan", "feb", "mar")
-    page.get_by_role("button", name="Move down: jan").click()
+    page.get_by_role("button", name="Move later: jan").click()
     _order(page, "feb", "jan", "mar")
-    down = page.get_by_role("button", name="Move down: jan")
-    expect(down).to_be_focused()
+    later = page.get_by_role("button", name="Move later: jan")
+    expect(later).to_be_focused()
     page.keyboard.press("Enter")
     _order(page, "feb", "mar", "jan")
-    expect(down).to_be_disabled()
-    expect(page.get_by_role("button", name="Move up: jan")).to_be_focused()
-    page.locator(".part", has_text="jan").locator("[draggable=true]").drag_to(page.locator(".part", has_text="feb"))
+    expect(later).to_be_disabled()
+    expect(page.get_by_role("button", name="Move earlier: jan")).to_be_focused()
+    jan, feb = (page.locator(".part", has_text=f"{name} · 15") for name in ("jan", "feb"))
+    jan.locator(".handle").drag_to(feb)
     _order(page, "jan", "feb", "mar")
     page.get_by_role("button", name="Remove: feb").click()
     _order(page, "jan", "mar")
@@ -77,21 +77,26 @@ def test_a_context_is_foreseen_composed_and_handed_out(at: Window, client: After
     page.get_by_label("Name", exact=True).fill("feature-x")
     page.get_by_label("Token budget").fill("4000")
     budget = page.get_by_role("status", name="Budget")
-    expect(budget).to_contain_text("4,000 of 200,000 tokens: 2% of the context window.")
+    expect(budget).to_contain_text("The budget is 2% of the context window of 200,000.")
     page.get_by_label("Context window").fill("8000")
-    expect(budget).to_contain_text("50% of the context window.")
-    page.get_by_role("button", name="Preview").click()
-    foreseen = client.preview_composition(
-        PROJECT, [{"sessionId": "odd"}, {"sessionId": "abc123"}], 4000, name="feature-x"
-    )
-    expect(budget).to_contain_text(f"Preview: {foreseen.allocated:,} of 4,000 tokens.")
-    expect(_parts(page).first).to_contain_text(f"{foreseen.components[0].allocation:,} tokens")
+    expect(budget).to_contain_text("50% of the context window")
+    # What each would take, before anything is composed.
+    for tokens in (4000, 3000):
+        page.get_by_label("Token budget").fill(str(tokens))
+        foreseen = client.preview_composition(PROJECT, [{"sessionId": "odd"}, {"sessionId": "abc123"}], tokens)
+        expect(budget).to_contain_text(f"Total: {foreseen.allocated:,} / {tokens:,} tokens.")
+        costs = [one.allocation for one in foreseen.components]
+        expect(_parts(page)).to_contain_text([f"{one:,} tokens" for one in costs])
+        taken = f"odd {costs[0]:,}, abc123 {costs[1]:,}"
+        expect(page.get_by_role("img", name=f"What each part takes, in tokens: {taken}")).to_be_visible()
+        shares = page.locator(".budget > div").evaluate_all("all => all.map((one) => one.style.width)")
+        assert shares == [f"{100 * one / tokens:.2f}%".replace(".00", "").replace("0%", "%") for one in costs]
+    expect(budget).to_contain_text("1 new version would be made.")
+    page.get_by_label("Token budget").fill("100")
+    expect(budget).to_contain_text("The budget is too small")
     assert client.list_compositions(PROJECT).compositions == []
-    page.get_by_label("Token budget").fill("3999")
-    expect(budget).not_to_contain_text("Preview")
-    expect(_parts(page).first).not_to_contain_text(f"{foreseen.components[0].allocation:,} tokens")
     page.get_by_label("Token budget").fill("4000")
-    expect(budget).to_contain_text("4,000 of")
+    expect(budget).to_contain_text("/ 4,000 tokens.")
     page.get_by_role("button", name="Compose", exact=True).click()
     expect(_parts(page).first).to_contain_text("Composed as part of feature-x.")
     history = page.get_by_role("list", name="History")
@@ -123,13 +128,15 @@ def test_tokens_are_given_by_hand_a_version_is_named_and_another_made(at: Window
     second.get_by_label("Allocation (tokens)").fill("2000")
     page.get_by_label("Token budget").fill("4000")
     budget = page.get_by_role("status", name="Budget")
-    expect(budget).to_contain_text("Total: 5,000 / 4,000 tokens. That is more than the budget.")
+    expect(budget).to_contain_text("Total: 5,000 / 4,000 tokens. That is more than the budget, by 1,000.")
+    expect(page.locator(".budget > .limit")).to_be_visible()
     second.get_by_label("Allocation (tokens)").fill("900")
     expect(budget).to_contain_text("Total: 3,900 / 4,000 tokens.")
+    expect(page.locator(".budget > .limit")).to_have_count(0)
     second.get_by_role("checkbox", name="Recompress from original").click()
     second.get_by_label("Ratio (to 1)").fill("3")
     # What is chosen on a card goes with it.
-    page.get_by_role("button", name="Move up: abc123").click()
+    page.get_by_role("button", name="Move earlier: abc123").click()
     _order(page, "abc123", "odd")
     page.get_by_label("Name", exact=True).fill("by-hand")
     page.get_by_role("button", name="Compose", exact=True).click()
