@@ -10,8 +10,8 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView
-from loop.ui.session_view import dialog, foot, long_text
-from loop.ui.tables import FLAT, action, badge, counted, fill, heading, note
+from loop.ui.session_view import dialog, foot, rendered_text
+from loop.ui.tables import PagedCards, badge, counted, heading, note
 from loop.ui.times import minute
 from loop.ui.visitors import notify_success
 
@@ -28,44 +28,29 @@ class CompositionHistory:
         self._view = view
         self._take_over = take_over
         self._project_id: str | None = None
-        self._shown = _SHOWN
-        self._found: list[models.CompositionAnswer] | None = None
 
     def build(self) -> None:
         """Build the place of the list."""
         heading("History")
-        self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=History")
-        self._more = action("More compositions", self._show_more, FLAT)
-        self._more.set_visibility(False)
+        empty, more = "Nothing was composed yet.", "More compositions"
+        self._cards = PagedCards("History", self._fetch, self._entry, empty=empty, more=more)
+
+    async def _fetch(self, cursor: str | None) -> tuple[list[models.CompositionAnswer], str | None]:
+        if self._project_id is None:
+            return [], None
+        page = await self._view.client.list_compositions(self._project_id, limit=_SHOWN, cursor=cursor)
+        return page.compositions, page.cursor
 
     async def show(self, project_id: str | None) -> None:
         """Show a project's."""
-        self._project_id, self._shown, self._found = project_id, _SHOWN, None
-        self._list.clear()
-        await self.refresh()
+        self._project_id = project_id
+        async with self._view.show_errors():
+            await self._cards.refresh(anew=True)
 
     async def refresh(self) -> None:
         """Show them as they are now, as many as were shown."""
-        if self._project_id is None:
-            return
         async with self._view.show_errors():
-            found: list[models.CompositionAnswer] = []
-            cursor: str | None = None
-            while len(found) < self._shown:
-                page = await self._view.client.list_compositions(self._project_id, limit=_SHOWN, cursor=cursor)
-                found += page.compositions
-                cursor = page.cursor
-                if cursor is None:
-                    break
-            self._more.set_visibility(cursor is not None)
-            if found == self._found:
-                return  # A button that is made anew loses a click that is on its way.
-            self._found = found
-            fill(self._list, found, self._entry, "Nothing was composed yet.")
-
-    async def _show_more(self) -> None:
-        self._shown += _SHOWN
-        await self.refresh()
+            await self._cards.refresh()
 
     def _entry(self, one: models.CompositionAnswer) -> None:
         with ui.column().classes("card gap-1").props("role=listitem"):
@@ -102,7 +87,7 @@ class CompositionHistory:
     async def _read(self, one: models.CompositionAnswer, used: ui.label) -> None:
         text = await self._view.client.show_composition_text(one.composition_id, "markdown")
         with dialog(one.name, is_wide=True), ui.column().classes("reader card").props("role=document"):
-            long_text(text, _READ_CHARACTERS)
+            rendered_text(text, _READ_CHARACTERS)
         used.set_text(_use_of(await self._view.client.show_composition(one.composition_id)))
 
     async def _download(

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from nicegui import background_tasks, ui
 
 from afterthought_client import models
-from loop.ui.ageing import TIER_PRESETS
 from loop.ui.frame import PageView
+from loop.ui.project import TIER_PRESETS
 from loop.ui.session_view import dialog, foot, made_how, whole_number
 from loop.ui.tables import FLAT, action, badge, heading, note
 from loop.ui.visitors import FormError, notify_success

@@ -12,9 +12,9 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui import session_intake
-from loop.ui.ageing import ProjectRules, Pruning
 from loop.ui.choosers import projects_to_choose
 from loop.ui.frame import Frame, PageView, in_turn, live, mark_current, press_once
+from loop.ui.project import Learned, ProjectLinks, ProjectRules, Pruning
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
 from loop.ui.session_view import session_name, short, size
@@ -91,6 +91,7 @@ class SessionBrowser:
         self._scan_cursor: str | None = None
         self._folder: str | None = None
         self._is_searched = False
+        self._learned = Learned(view)
 
     async def build(self, project_id: str) -> None:
         """Build the page, with a project or the newest one."""
@@ -109,6 +110,8 @@ class SessionBrowser:
                 self._prune = _action("Prune", "content_cut", self._prune_here)
             self._export = _action("Export", "archive", self._export_here)
             self._rules = _action("Rules", "rule", self._rules_here)
+            self._lessons = _action("Learned", "school", self._learned_here)
+            self._links = _action("Links", "link", self._links_here)
         with ui.element().classes("browser") as self._whole:
             with ui.column().classes("list gap-2"):
                 box = ui.input("Search sessions").props("outlined dense clearable").classes("w-full")
@@ -204,7 +207,8 @@ class SessionBrowser:
         self._is_searched = False
         self._more.set_visibility(self._cursor is not None)
         self._scan.set_visibility(self._scan_cursor is not None)
-        for button in (self._export, self._rules, *((self._upload, self._prune) if self._view.may_write else ())):
+        of_project = (self._export, self._rules, self._lessons, self._links)
+        for button in (*of_project, *((self._upload, self._prune) if self._view.may_write else ())):
             button.set_enabled(self._project_id is not None)
         self._list.clear()
         self._entries.clear()
@@ -301,6 +305,7 @@ class SessionBrowser:
         async with self._view.show_errors():
             await self._show_storage()
             await self._count_versions()
+            await self._learned.refresh()
         if self._session_id is not None:
             await self._details.show()
 
@@ -346,6 +351,14 @@ class SessionBrowser:
     async def _rules_here(self) -> None:
         if self._project_id is not None:
             await ProjectRules(self._view, self._project_id, self._refresh).open()
+
+    async def _learned_here(self) -> None:
+        if self._project_id is not None:
+            await self._learned.open(self._project_id)
+
+    async def _links_here(self) -> None:
+        if self._project_id is not None:
+            await ProjectLinks(self._view, self._project_id).open()
 
     async def _export_here(self) -> None:
         if self._project_id is not None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from nicegui import ui
 from nicegui.events import GenericEventArguments
@@ -235,6 +235,37 @@ async def read_pages(fetch: Fetch[ItemT], pages: int) -> tuple[list[ItemT], str 
         if cursor is None:
             break
     return items, cursor
+
+
+class PagedCards(Generic[ItemT]):
+    """A list of what is listed page by page, with a card for each: the first, and the next when they are asked for."""
+
+    def __init__(
+        self, name: str, fetch: Fetch[ItemT], build: Callable[[ItemT], object], *, empty: str, more: str = "More"
+    ) -> None:
+        self._fetch, self._build, self._empty = fetch, build, empty
+        self._shown: list[ItemT] | None = None
+        self._pages = 1
+        self.container = ui.column().classes("w-full gap-2").props("role=list")
+        self.container.props["aria-label"] = name
+        self._more = more_button(self._show_more, more)
+        self._more.set_visibility(False)
+
+    @in_turn
+    async def refresh(self, *, anew: bool = False) -> None:
+        """Show them as they are now, as many pages as were asked for; ``anew`` the first page of others."""
+        if anew:
+            self._pages = 1
+        items, cursor = await read_pages(self._fetch, self._pages)
+        self._more.set_visibility(cursor is not None)
+        # A button that is made anew loses a click that is on its way.
+        if items != self._shown:
+            self._shown = items
+            fill(self.container, items, self._build, self._empty)
+
+    async def _show_more(self) -> None:
+        self._pages += 1
+        await self.refresh()
 
 
 class PagedTable:

@@ -1,18 +1,24 @@
-"""How a project's versions go: the rules by which they age, tried and followed, and versions pruned by hand."""
+"""What holds for a project: how its versions age and go, what its sessions taught, and what it may use of others."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from functools import partial
+from typing import Any, Literal
+from urllib.parse import urlencode
 
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.choosers import CHOICES, FoundSelect
+from loop.ui.confirmation import UndoBar, confirmed
 from loop.ui.frame import PageView, in_turn
-from loop.ui.session_view import dialog, foot, whole_number
-from loop.ui.tables import OUTLINED, PRIMARY, action, counted, heading, note
+from loop.ui.session_view import dialog, foot, session_name, whole_number
+from loop.ui.state import PageState
+from loop.ui.tables import FLAT, OUTLINED, PRIMARY, PagedCards, action, badge, counted, heading, note, rows_of
 from loop.ui.times import minute
-from loop.ui.visitors import notify_success
+from loop.ui.visitors import FormError, in_words_of, notify_success
+from loop.ui.wording import author_of
 
 TIER_PRESETS = {"gentle": "Gentle", "standard": "Standard", "aggressive": "Aggressive"}
 _KEPT = {"all": "All", "newest": "The newest of a session", "days": "Those of the last days"}
@@ -192,3 +198,172 @@ class Pruning:
         notify_success(f"Removed {counted(len(done.removed), 'version')}.")
         await self._changed()
         self._dialog.close()
+
+
+Verdict = Literal["proposed", "confirmed", "rejected"]
+_VERDICTS = {"": "All", "proposed": "Proposed", "confirmed": "Confirmed", "rejected": "Rejected"}
+_VERDICT_COLOURS = {"proposed": "grey-8", "confirmed": "green-9", "rejected": "red-9"}
+_CARDS = 20
+_NOTHING_LEARNT = "Nothing was learnt yet: choose Look for more, once there are sessions. It takes what several say."
+_NOTHING_LINKED = "No links yet. Link a session of another project below to find, be suggested and compose it here."
+
+
+class Learned:
+    """A dialog with the semantic memories of a project: what its sessions taught, and what people say to it."""
+
+    def __init__(self, view: PageView) -> None:
+        self._view = view
+        self._cards: PagedCards[models.SemanticItem] | None = None
+
+    async def open(self, project_id: str) -> None:
+        """Open the dialog with the newest."""
+        self._project_id = project_id
+        with dialog("What its sessions taught"):
+            note("What several sessions have in common, or one laid down. What is rejected is not proposed again.")
+            with ui.row().classes("w-full items-center gap-2"):
+                self._verdict = ui.select(_VERDICTS, value="", label="Shown", on_change=self.refresh).classes("w-40")
+                self._verdict.props("outlined dense options-dense")
+                self._progress = note("").props("role=status aria-label=Progress").classes("grow")
+                if self._view.may_write:
+                    action("Look for more", self._learn, OUTLINED, icon="school")
+            self._undo = UndoBar()
+            self._cards = PagedCards("Semantic memories", self._fetch, self._card, empty=_NOTHING_LEARNT)
+        await self.refresh()
+
+    async def refresh(self) -> None:
+        """Show them as they are now, while the dialog is open."""
+        if self._cards is not None and not self._cards.container.is_deleted:
+            await self._cards.refresh()
+
+    async def _fetch(self, cursor: str | None) -> tuple[list[models.SemanticItem], str | None]:
+        page = await self._view.client.list_semantic_memories(
+            self._project_id, verdict=self._verdict.value or None, limit=_CARDS, cursor=cursor
+        )
+        self._progress.set_text(f"Learnt from {page.sessions_learnt:,} of {counted(page.sessions, 'session')}.")
+        return page.memories, page.cursor
+
+    async def _learn(self) -> None:
+        await self._view.client.learn_from_project(self._project_id)
+        notify_success("The sessions are being read. What they teach is shown here.")
+
+    def _card(self, one: models.SemanticItem) -> None:
+        with ui.column().classes("card gap-1").props("role=listitem"):
+            with ui.row().classes("items-center gap-2"):
+                badge(one.type)
+                badge(one.verdict, _VERDICT_COLOURS[one.verdict])
+                note(f"{one.confidence:.0%} certain · {minute(one.extracted_at)} by {author_of(one.agent)}")
+            ui.label(one.content).classes("said").props("dir=auto")
+            with ui.expansion(counted(len(one.sources), "source")).props("dense").classes("w-full folded"):
+                for source in one.sources:
+                    address = PageState(project=self._project_id).address(f"/sessions/{self._view.app_id}")
+                    ui.link(source.session_id, f"{address}&{urlencode({'session': source.session_id})}")
+                    note(source.excerpt).classes("said").props("dir=auto")
+            if self._view.may_write:
+                with ui.row().classes("gap-1"):
+                    verdicts: dict[Verdict, str] = {"confirmed": "Confirm", "rejected": "Reject"}
+                    for verdict, name in verdicts.items():
+                        if one.verdict != verdict:
+                            _act(name, partial(self._judge, one, verdict), one.content)
+                    _act("Reword", partial(self._reword, one), one.content)
+                    _act("Remove", partial(self._remove, one), one.content)
+
+    async def _judge(self, one: models.SemanticItem, verdict: Verdict) -> None:
+        await self._view.client.judge_semantic_memory(one.id, verdict=verdict)
+        await self.refresh()
+
+        async def take_back() -> None:
+            await self._view.client.judge_semantic_memory(one.id, verdict=one.verdict)
+            await self.refresh()
+
+        self._undo.offer(f"{verdict.capitalize()}.", take_back)
+
+    def _reword(self, one: models.SemanticItem) -> None:
+        async def save() -> None:
+            with in_words_of({"content": ("What is known", "write something, not too long.")}):
+                await self._view.client.judge_semantic_memory(one.id, content=text.value or "")
+            shown.close()
+            await self.refresh()
+
+        with dialog("Put it in other words") as shown:
+            text = ui.textarea("What is known", value=one.content).props("outlined autogrow autofocus")
+            text.classes("w-full")
+            foot(shown, "Save", save)
+
+    async def _remove(self, one: models.SemanticItem) -> None:
+        async def remove() -> None:
+            await self._view.client.remove_semantic_memory(one.id)
+            await self.refresh()
+
+        goes = [one.content]
+        more = "Found again, it is proposed again. Reject it to keep it away."
+        await confirmed("Remove what was learnt?", goes, button="Remove", more=more, act=remove)
+
+
+class ProjectLinks:
+    """A dialog with the sessions of other projects that a project may use."""
+
+    def __init__(self, view: PageView, project_id: str) -> None:
+        self._view, self._project_id = view, project_id
+
+    async def open(self) -> None:
+        """Open the dialog with the links there are, and what can be linked."""
+        with dialog("Sessions of other projects"):
+            self._undo = UndoBar()
+            client = self._view.client
+            fetch = rows_of(client.list_links, "links", lambda one: one, _CARDS, project_id=self._project_id)
+            self._cards = PagedCards("Links", fetch, self._card, empty=_NOTHING_LINKED)
+            if self._view.may_write:
+                heading("Link a session", 3)
+                show = client.show_project
+                self._source = FoundSelect("Other project", self._find_projects, show, on_change=self._choose)
+                self._session = FoundSelect("Session to link", self._find_sessions, client.show_session)
+                self._reason = ui.input("Reason", placeholder="Shared library").props("outlined dense")
+                for field in (self._source, self._session, self._reason):
+                    field.classes("w-full")
+                action("Link", self._link, PRIMARY, icon="add_link").classes("self-end")
+        await self._cards.refresh()
+        if self._view.may_write:
+            await self._source.load()
+
+    async def _find_projects(self, text: str | None) -> dict[str, str]:
+        page = await self._view.client.list_projects(limit=CHOICES, search=text)
+        return {one.project_id: one.display_name for one in page.projects if one.project_id != self._project_id}
+
+    async def _find_sessions(self, text: str | None) -> dict[str, str]:
+        if not self._source.value:
+            return {}
+        page = await self._view.client.list_sessions(project_id=self._source.value, search=text, limit=CHOICES)
+        return {one.session_id: session_name(one.session_id, one.metadata) for one in page.sessions}
+
+    async def _choose(self) -> None:
+        async with self._view.show_errors():
+            await self._session.load()
+
+    async def _link(self) -> None:
+        if not self._session.value:
+            raise FormError("Choose a session of another project first.")
+        await self._make(self._source.value, self._session.value, self._reason.value or "")
+        self._reason.set_value("")
+
+    async def _make(self, project_id: str, session_id: str, reason: str) -> None:
+        with in_words_of({"reason": ("Reason", "say in a few words what the session is for here.")}):
+            await self._view.client.make_link(self._project_id, project_id, session_id, reason)
+        await self._cards.refresh()
+
+    def _card(self, one: models.LinkItem) -> None:
+        with ui.row().classes("card items-center no-wrap gap-2").props("role=listitem"):
+            with ui.column().classes("gap-0 grow min-w-0"):
+                ui.label(f"{one.source_session} of {one.source_project}").classes("said")
+                note(one.reason).classes("said").props("dir=auto")
+                note(f"linked {minute(one.linked_at)}")
+            if self._view.may_write:
+                _act("Remove", partial(self._remove, one), one.source_session)
+
+    async def _remove(self, one: models.LinkItem) -> None:
+        await self._view.client.remove_link(one.link_id)
+        await self._cards.refresh()
+        self._undo.offer("The link is gone.", partial(self._make, one.source_project, one.source_session, one.reason))
+
+
+def _act(name: str, act: Callable[[], object], of: str) -> None:
+    action(name, act, FLAT).props["aria-label"] = f"{name}: {of}"
