@@ -36,7 +36,7 @@ _EVENTS = frozenset({
     "conversation.woken", "job.finished",
 })  # fmt: skip
 _FIRST_WORDS = """What would you like to be remembered?
-Say what you work on, what you like, who you are. Under the number of memories you see what was learned."""
+Say what you work on, what you like, who you are. Under the number of facts you see what was learned."""
 _MEMORY = {"on": "Remembered", "read": "Recalled into, not remembered", "off": "No memory"}
 _STYLE = """
 .q-page-container:has(.chat) { height: 100dvh; }

@@ -351,10 +351,8 @@ class DeadLetters:
         chosen = self._job_filter()
         if self.view.may_write:
             matching = (await self.view.client.replay_jobs(dry_run=True, **chosen)).matching
-        kind, app_id = None if self.kind.value == _ALL else self.kind.value, self.app.value or None
-        page = await self.view.client.list_jobs(state="dead", kind=kind, app_id=app_id, limit=_LISTED)
-        reason = (self.reason.value or "").strip().casefold()
-        latest = [one for one in page.jobs if reason in (one.reason or "").casefold()]
+        given = {name: None if value is OMIT else value for name, value in chosen.items()}
+        latest = (await self.view.client.list_jobs(state="dead", limit=_LISTED, **given)).jobs
         self.found.clear()
         with self.found:
             if matching is not None:

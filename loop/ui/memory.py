@@ -84,7 +84,7 @@ def register(frame: Frame) -> None:
         with ui.row().classes("w-full items-center gap-3"):
             user_id = await choose_subject(view, state)
             ui.space()
-            MemoryPanel(view, user_id).pill("fact", "facts")
+            MemoryPanel(view, user_id).pill()
         with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-[3fr_2fr] gap-6"):
             with ui.column().classes("w-full min-w-0 gap-6"):
                 memories = MemorySection(view, user_id)

@@ -7,7 +7,7 @@ from nicegui import ui
 from loop.ui.fact_card import STYLE
 from loop.ui.fact_cards import FactCards
 from loop.ui.frame import PageView, live
-from loop.ui.tables import heading
+from loop.ui.tables import counted, heading
 
 FACT_EVENTS = frozenset({"fact.created", "fact.changed", "fact.removed", "memories.purged"})
 _STYLE = """
@@ -32,7 +32,7 @@ class MemoryPanel:
     def __init__(self, view: PageView, user_id: str | None) -> None:
         self._view = view
         self._user_id = user_id
-        self._pills: list[tuple[ui.button, str, str]] = []
+        self._pills: list[ui.button] = []
         ui.add_css(STYLE + _STYLE)
         ui.add_body_html(_SHORTCUT)
         ui.on("memory_panel", self._toggle)
@@ -47,12 +47,12 @@ class MemoryPanel:
                 self._facts = FactCards(self._view, self._user_id, manage=manage, changed=self.count)
         live(view).on(FACT_EVENTS, self._refresh)
 
-    def pill(self, one: str = "memory", many: str = "memories") -> ui.button:
-        """Show how many facts there are, under the name given, as a button that opens the sheet."""
-        button = ui.button(f"– {many}", icon="psychology", on_click=self.open, color=None)
+    def pill(self) -> ui.button:
+        """Show how many facts there are, as a button that opens the sheet."""
+        button = ui.button("– facts", icon="psychology", on_click=self.open, color=None)
         button.props("outline rounded no-caps dense aria-haspopup=dialog").classes("px-3")
         button.props["aria-keyshortcuts"] = "Control+Shift+M Meta+Shift+M"
-        self._pills.append((button, one, many))
+        self._pills.append(button)
         self._dialog.on("hide", js_handler=f"() => getHtmlElement({button.id})?.focus()")
 
         # Once the page is there, which does not wait for the count.
@@ -71,8 +71,8 @@ class MemoryPanel:
     async def count(self) -> None:
         """Show on the pill how many facts there are now."""
         found = await self._view.client.list_facts(user_id=self._user_id, limit=1)
-        for pill, one, many in self._pills:
-            pill.set_text(f"{found.total:,} {one if found.total == 1 else many}")
+        for pill in self._pills:
+            pill.set_text(counted(found.total, "fact"))
 
     async def _toggle(self) -> None:
         if self._dialog.value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import quote
 
 import httpx
 from fastapi.exception_handlers import http_exception_handler
@@ -40,9 +41,23 @@ def register(interface: InProcess) -> None:
             return
         await home.show_home(view)
 
+    for name in ("chat", "memory", "sessions", "composer"):
+        _page_without_app(frame, name)
     app.add_exception_handler(404, _not_found)
     for module in (administration, chat, composer, memory, operations, sessions):
         module.register(frame)
+
+
+def _page_without_app(frame: Frame, name: str) -> None:
+    """Serve what an address without an app may mean: the page of the only app there is, or else all apps."""
+
+    @frame.page(f"/{name}", name.capitalize())
+    async def of_only_app(view: PageView) -> None:
+        app_id = view.visitor.app_id
+        if app_id is None:
+            apps = (await view.client.list_apps(limit=2)).apps
+            app_id = apps[0].app_id if len(apps) == 1 else None
+        ui.navigate.to("/" if app_id is None else f"/{name}/{quote(app_id, safe='')}")
 
 
 async def _not_found(request: Request, error: Exception) -> Response:

@@ -170,6 +170,9 @@ def test_dead_letters_are_counted_and_then_replayed_by_app_kind_reason_or_all(
 ) -> None:
     counted = api.ask("POST", "/jobs/replay", json={**wanted, "dryRun": True})
     unfit = 0 if wanted else 1
+    listed = {one["jobId"] for one in api.ask("GET", "/jobs", params={**wanted, "state": "dead"})["jobs"]}
+    # With what never was anybody's.
+    assert {graves[name] for name in replayed} <= listed and len(listed) == len(replayed) + unfit
     assert (counted["left"], counted["replayed"], counted["cursor"]) == (len(replayed) + unfit, 0, None)
     assert sum(counted["matching"].values()) == counted["left"] and _alive(api, graves) == set()
     answer = api.ask("POST", "/jobs/replay", json=wanted)

@@ -151,7 +151,7 @@ def test_the_sheet_of_memory_opens_over_the_conversation(at: Window, client: Aft
     _begin(client, "boat", "My boat is named Heron.")
     client.write_fact("Is allergic to peanuts.", user_id="ada")
     page = at.open(f"/chat/{client.app}?conversation=boat")
-    page.get_by_role("button", name="1 memory").click()
+    page.get_by_role("button", name="1 fact").click()
     sheet = page.get_by_role("dialog", name="Memory")
     expect(sheet.get_by_text("Is allergic to peanuts.")).to_be_visible()
     page.keyboard.press("Escape")

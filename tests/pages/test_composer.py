@@ -113,7 +113,11 @@ def test_a_context_is_foreseen_composed_and_handed_out(at: Window, client: After
     assert (tmp_path / "x.md").read_text() == client.show_composition_text(made.composition_id, "markdown")
     assert [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
     history.get_by_role("button", name="Read feature-x").click()
-    expect(page.get_by_role("dialog", name="feature-x")).to_contain_text(MARKED)
+    read = page.get_by_role("dialog", name="feature-x")
+    expect(read).to_contain_text(MARKED)
+    # As what it is written in, not as it is written.
+    expect(read.locator("strong", has_text="User").first).to_be_visible()
+    expect(read).not_to_contain_text("**User")
 
 
 def test_tokens_are_given_by_hand_a_version_is_named_and_another_made(at: Window, client: Afterthought) -> None:

@@ -12,6 +12,7 @@ from afterthought_client import Afterthought
 from loop.ui.wording import words_of
 from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
+from shared.jobs.dispatch import dead_letter
 from shared.jobs.models import JobState
 from shared.jobs.queries import get_job
 from tests.support.browser import Window, window
@@ -205,6 +206,15 @@ def test_dead_letters_are_counted_and_run_again_and_their_reasons_are_text(
     expect(page.get_by_role("region", name="The latest dead letters")).to_contain_text("onerror=")
     page.get_by_label("Part of the reason").fill("ONERROR")
     expect(page.get_by_text("1 dead letter match")).to_be_visible()
+    latest = page.get_by_role("region", name="The latest dead letters")
+    expect(latest).not_to_contain_text("another reason")
+    # Also one that is not among the newest: it is looked for by the service.
+    with database.write() as session:
+        for _ in range(30):
+            dead_letter(session, JobKind.END_CONVERSATION, "another reason", datetime.now(UTC), client.app)
+    page.reload()
+    expect(latest).to_contain_text("onerror=")
+    expect(latest.locator("tbody tr")).to_have_count(1)
     assert client.show_job(job).state == "dead", "counting changes nothing"
     page.get_by_role("button", name="Run them again").click()
     page.get_by_role("dialog").get_by_role("button", name="Run again").click()

@@ -34,6 +34,12 @@ def test_nobody_sees_a_page_without_a_token(browser: Browser, system: System) ->
         expect(stranger.page).to_have_url(f"{system.url}/operations?view=jobs")
 
 
+def test_a_page_of_no_app_leads_to_all_where_there_are_several(at: Window, client: Afterthought) -> None:
+    client.install_app("one-more", "One more")
+    page = at.open("/sessions")
+    expect(page).to_have_url(f"{at.url}/")
+
+
 @pytest.mark.parametrize("elsewhere", ["//elsewhere.example/", "/\\elsewhere.example", "/\t/elsewhere.example"])
 def test_logging_in_leads_nowhere_else(browser: Browser, system: System, elsewhere: str) -> None:
     with window(browser, system.url) as stranger:
@@ -52,6 +58,8 @@ def test_an_apps_token_sees_its_app_only(browser: Browser, system: System, clien
         expect(page.get_by_role("link", name="Operations")).to_have_count(0)
         page = own.open("/memory/of-others")
         expect(page.get_by_text(f"This token opens only the app {client.app}.")).to_be_visible()
+        for name in ("chat", "memory", "sessions", "composer"):
+            expect(own.open(f"/{name}")).to_have_url(f"{own.url}/{name}/{client.app}")
         page = own.open("/operations")
         expect(page.get_by_text("Only the admin's token and a reader's open this page.")).to_be_visible()
         for address in ("/administration", f"/administration/{client.app}"):

@@ -3575,6 +3575,7 @@ class AsyncAfterthought(AsyncTransport):
             "deliver_webhook",
         ]
         | None = None,
+        reason: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         app_id: str | None = None,
@@ -3584,12 +3585,15 @@ class AsyncAfterthought(AsyncTransport):
         List jobs, newest first. An app's token must name its own app.
 
         Args:
+            reason: Part of their reason, in any case of letters.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         call = Call(
-            "GET", "/jobs", query=query_of(state=state, kind=kind, limit=limit, cursor=cursor, appId=app_id or self.app)
+            "GET",
+            "/jobs",
+            query=query_of(state=state, kind=kind, reason=reason, limit=limit, cursor=cursor, appId=app_id or self.app),
         )
         response = await self._send(call)
         return read(response, models.JobList)
@@ -3612,6 +3616,7 @@ class AsyncAfterthought(AsyncTransport):
             "deliver_webhook",
         ]
         | None = None,
+        reason: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         app_id: str | None = None,
@@ -3619,12 +3624,15 @@ class AsyncAfterthought(AsyncTransport):
         """Iterate over what ``list_jobs`` lists, page by page; ``limit`` is the length of a page.
 
         Args:
+            reason: Part of their reason, in any case of letters.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         while True:
-            page = await self.list_jobs(state=state, kind=kind, limit=limit, cursor=cursor, app_id=app_id)
+            page = await self.list_jobs(
+                state=state, kind=kind, reason=reason, limit=limit, cursor=cursor, app_id=app_id
+            )
             for one in page.jobs:
                 yield one
             cursor = page.cursor

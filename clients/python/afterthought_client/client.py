@@ -3547,6 +3547,7 @@ class Afterthought(SyncTransport):
             "deliver_webhook",
         ]
         | None = None,
+        reason: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         app_id: str | None = None,
@@ -3556,12 +3557,15 @@ class Afterthought(SyncTransport):
         List jobs, newest first. An app's token must name its own app.
 
         Args:
+            reason: Part of their reason, in any case of letters.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         call = Call(
-            "GET", "/jobs", query=query_of(state=state, kind=kind, limit=limit, cursor=cursor, appId=app_id or self.app)
+            "GET",
+            "/jobs",
+            query=query_of(state=state, kind=kind, reason=reason, limit=limit, cursor=cursor, appId=app_id or self.app),
         )
         response = self._send(call)
         return read(response, models.JobList)
@@ -3584,6 +3588,7 @@ class Afterthought(SyncTransport):
             "deliver_webhook",
         ]
         | None = None,
+        reason: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         app_id: str | None = None,
@@ -3591,12 +3596,13 @@ class Afterthought(SyncTransport):
         """Iterate over what ``list_jobs`` lists, page by page; ``limit`` is the length of a page.
 
         Args:
+            reason: Part of their reason, in any case of letters.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         while True:
-            page = self.list_jobs(state=state, kind=kind, limit=limit, cursor=cursor, app_id=app_id)
+            page = self.list_jobs(state=state, kind=kind, reason=reason, limit=limit, cursor=cursor, app_id=app_id)
             yield from page.jobs
             cursor = page.cursor
             if cursor is None:

@@ -9338,6 +9338,8 @@ export interface operations {
                 state?: components["schemas"]["JobState"] | null;
                 appId?: string | null;
                 kind?: components["schemas"]["JobKind"] | null;
+                /** @description Part of their reason, in any case of letters. */
+                reason?: string | null;
                 /** @description Most items to return. */
                 limit?: number;
                 /** @description Goes on where a former page ended. */

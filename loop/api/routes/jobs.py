@@ -96,13 +96,16 @@ class JobList(ResponseModel):
     cursor: str | None
 
 
+_PART_OF_REASON = "Part of their reason, in any case of letters."
+
+
 class ReplayJobs(RequestModel):
     """Which dead letters to run again; without any field, all there are."""
 
     app_id: AppId | None = None
     kind: JobKind | None = None
     reason: Annotated[Words, Field(min_length=1, max_length=200)] | None = Field(
-        None, description="Part of their reason, in any case of letters.", examples=["cannot be reached"]
+        None, description=_PART_OF_REASON, examples=["cannot be reached"]
     )
     dry_run: bool = Field(False, description="Only count them.")
     cursor: Annotated[str, Field(max_length=400)] | None = Field(
@@ -135,14 +138,16 @@ def list_jobs(
     state: JobState | None = None,
     app_id: Annotated[str | None, Query(alias="appId", pattern=APP_ID_PATTERN)] = None,
     kind: JobKind | None = None,
+    reason: Annotated[Words | None, Query(min_length=1, max_length=200, description=_PART_OF_REASON)] = None,
 ) -> JobList:
     """List jobs, newest first. An app's token must name its own app."""
     if not _may_list(ctx, app_id):
         own = Operation("listJobs", {"appId": ctx.caller.app_id})
         raise Denied("This token sees only its own app's jobs: {operation}.", operation=own)
+    wanted = JobFilter(state, app_id, kind, reason=reason)
     with ctx.read() as session:
         rows, following = page.numbered(
-            "jobs", lambda most, before: queries.list_jobs(session, JobFilter(state, app_id, kind), most, before), "seq"
+            "jobs", lambda most, before: queries.list_jobs(session, wanted, most, before), "seq"
         )
         return JobList(jobs=[JobAnswer.awaited(ctx, session, job) for job in rows], cursor=following)
 
