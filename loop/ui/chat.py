@@ -14,12 +14,12 @@ from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client import models
 from loop.ui.choosers import choose_subject
-from loop.ui.frame import SHOWN_ERRORS, Frame, PageView, in_turn, live, mark_current, press_once
+from loop.ui.frame import SHOWN_ERRORS, Frame, PageView, in_turn, live, mark_current
 from loop.ui.memory_panel import MemoryPanel
 from loop.ui.recall import RecallPanel
 from loop.ui.session_view import long_text, rendered_text
 from loop.ui.state import Draft, PageState
-from loop.ui.tables import FLAT, action, badge, counted, heading, note
+from loop.ui.tables import FLAT, action, badge, counted, heading, more_button, note
 from loop.ui.times import day_group, local, long_day, minute
 from loop.ui.visitors import FormError, notify_success
 from loop.ui.wording import message_of
@@ -150,7 +150,7 @@ class ChatPage:
                     if not self.user_id:
                         note("Of nobody in particular: choose whose memory it is for.")
                 self.list = ui.column().classes("w-full gap-1").props("role=list aria-label=Conversations")
-                self.more = press_once(ui.button("More").props("flat dense no-caps"), self.list_more)
+                self.more = more_button(self.list_more)
             with ui.column().classes("reading gap-2"):
                 with ui.row().classes("w-full items-start no-wrap gap-2"):
                     back = ui.button(icon="arrow_back", on_click=self.close)

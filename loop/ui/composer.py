@@ -11,16 +11,15 @@ from nicegui.elements.mixins.value_element import ValueElement
 from nicegui.events import SortableEventArguments
 
 from afterthought_client import models
-from loop.ui.charts import COLOURS
 from loop.ui.choosers import CHOICES, FoundSelect, projects_to_choose
 from loop.ui.composition_history import CompositionHistory
-from loop.ui.compression_form import CompressionForm
 from loop.ui.frame import Frame, PageView, in_turn, live
 from loop.ui.session_view import made_how, session_name, short
 from loop.ui.sessions import STYLE
 from loop.ui.state import Draft, PageState
-from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, counted, fill, heading, icon_button, note
+from loop.ui.tables import FLAT, OUTLINED, PRIMARY, SERIES_COLOURS, action, counted, fill, heading, icon_button, note
 from loop.ui.times import day
+from loop.ui.versions import CompressionForm
 from loop.ui.visitors import FormError, in_words_of, notify_success
 
 AUTOMATIC, ORIGINAL = "auto", "original"
@@ -221,7 +220,7 @@ class Composer:
         self._view = view
         self._project_id: str | None = None
         self._parts: list[PartCard] = []
-        self._colours = cycle(COLOURS)
+        self._colours = cycle(SERIES_COLOURS)
         self._history = CompositionHistory(view, self.take_over)
         self._foreseen = ""
         self._changes = 0
@@ -349,8 +348,7 @@ class Composer:
                 row.delete()
                 await self.add(one.session_id, one.component)
 
-            button = action("Add", take, FLAT, icon="add").classes("shrink-0")
-            button.props["aria-label"] = f"Add {one.session_id}"
+            action("Add", take, FLAT, icon="add", of=one.session_id).classes("shrink-0")
 
     @in_turn
     async def take_over(self, former: models.CompositionAnswer) -> None:

@@ -11,13 +11,14 @@ from afterthought_client import models
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView
 from loop.ui.session_view import dialog, foot, rendered_text
-from loop.ui.tables import PagedCards, badge, counted, heading, note
+from loop.ui.tables import FLAT, PagedCards, action, badge, counted, heading, note
 from loop.ui.times import minute
 from loop.ui.visitors import notify_success
 
 TakeOver = Callable[[models.CompositionAnswer], Awaitable[None]]
 _SHOWN = 10
 _READ_CHARACTERS = 20_000
+_SMALL = f"{FLAT} size=sm"
 _COLOURS = {"working": "cyan-9", "ready": "green-9", "failed": "red-9"}
 
 
@@ -67,22 +68,22 @@ class CompositionHistory:
             with ui.row().classes("gap-1"):
                 self._documents(one, used)
                 if self._view.may_write:
-                    _button("Take over", "edit", lambda: self._take_over(one), one.name)
+                    action("Take over", lambda: self._take_over(one), _SMALL, icon="edit", of=one.name)
                     if one.state == "ready":
-                        _button("Used in…", "how_to_reg", lambda: self._ask_who_used(one), one.name)
+                        action("Used in…", lambda: self._ask_who_used(one), _SMALL, icon="how_to_reg", of=one.name)
                     if one.state != "working":
-                        _button("Compose again", "replay", lambda: self._again(one), one.name)
-                    _button("Remove", "delete", lambda: self._remove(one), one.name)
+                        action("Compose again", lambda: self._again(one), _SMALL, icon="replay", of=one.name)
+                    action("Remove", lambda: self._remove(one), _SMALL, icon="delete", of=one.name)
 
     def _documents(self, one: models.CompositionAnswer, used: ui.label) -> None:
         formats = one.request.get("outputFormat", "both")
         if one.state != "ready":
             return
         if formats in ("markdown", "both"):
-            _button("Read", "article", lambda: self._read(one, used), one.name)
-            _button("Markdown", "download", lambda: self._download(one, "markdown", used), one.name)
+            action("Read", lambda: self._read(one, used), _SMALL, icon="article", of=one.name)
+            action("Markdown", lambda: self._download(one, "markdown", used), _SMALL, icon="download", of=one.name)
         if formats in ("jsonl", "both"):
-            _button("JSONL", "download", lambda: self._download(one, "jsonl", used), one.name)
+            action("JSONL", lambda: self._download(one, "jsonl", used), _SMALL, icon="download", of=one.name)
 
     async def _read(self, one: models.CompositionAnswer, used: ui.label) -> None:
         text = await self._view.client.show_composition_text(one.composition_id, "markdown")
@@ -126,8 +127,3 @@ class CompositionHistory:
 def _use_of(one: models.CompositionAnswer) -> str:
     used = ", ".join(one.used_in_sessions) or "none"
     return f"Handed out {counted(one.uses, 'time')} · used in sessions: {used}"
-
-
-def _button(name: str, icon: str, act: Callable[[], object], of: str) -> None:
-    button = ui.button(name, icon=icon, on_click=act).props("flat dense no-caps size=sm")
-    button.props["aria-label"] = f"{name} {of}"

@@ -1,13 +1,347 @@
-"""The sheet of what is remembered about somebody, over any page: a pill with how much it is, and the facts."""
+"""The sheet of what is remembered about somebody, over any page: a pill with how much it is, and the facts as cards."""
 
 from __future__ import annotations
 
-from nicegui import ui
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from math import ceil
+from typing import Any, cast
 
-from loop.ui.fact_card import STYLE
-from loop.ui.fact_cards import FactCards
-from loop.ui.frame import PageView, live
-from loop.ui.tables import counted, heading
+from nicegui import ui
+from nicegui.events import ValueChangeEventArguments
+
+from afterthought_client.models import FactAnswer
+from loop.ui.confirmation import UndoBar
+from loop.ui.fact_card import CATEGORIES, STYLE, Category, FactCard, FactHandlers
+from loop.ui.frame import PageView, in_turn, live, press_once
+from loop.ui.tables import FLAT, action, counted, fill, heading, note
+from loop.ui.times import clock
+from loop.ui.visitors import FormError
+
+PAGE = 50
+_MOST_AT_ONCE = 200
+_ALL, _AUTOMATIC = "all", "automatic"
+EMPTY = "No memories yet. I'll learn as we talk."
+
+
+class FactCards:
+    """What the sheet of memories holds."""
+
+    def __init__(
+        self, view: PageView, user_id: str | None, *, manage: ui.button, changed: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._view = view
+        self._user_id = user_id
+        self._changed = changed
+        self._category: Category | None = None
+        self._limit = PAGE
+        self._total = 0
+        self._cursor: str | None = None
+        self._clear_undo_until: datetime | None = None
+        self._managing = False
+        self._cards: dict[int, FactCard] = {}
+        self._going: set[int] = set()
+        self._handlers = FactHandlers(self._save, self._pin, self._remove, self._tell_chosen)
+        self._manage = manage
+        manage.on_click(self._turn_managing)
+        self._build()
+
+    def _build(self) -> None:
+        tabs = ui.tabs().props("dense no-caps narrow-indicator align=justify active-color=cyan-8").classes("w-full")
+        with tabs:
+            ui.tab(_ALL, "All")
+            for name, label in CATEGORIES.items():
+                ui.tab(name, label)
+        tabs.set_value(_ALL)
+        tabs.on_value_change(self._filter)
+        with ui.column().classes("w-full grow overflow-y-auto min-h-0 gap-3 no-wrap pr-1") as self._scrolled:
+            with ui.column().classes("w-full items-center gap-2 py-12 text-center") as self._empty:
+                ui.icon("psychology_alt", size="4rem").classes("muted opacity-60").props("aria-hidden=true")
+                ui.label(EMPTY).classes("muted")
+            self._empty.set_visibility(False)
+            self._groups = {name: self._build_group(name, label) for name, label in CATEGORIES.items()}
+            with ui.row().classes("w-full items-center gap-2") as self._rest:
+                press_once(ui.button("More", color=None).props("flat no-caps dense"), self._show_more)
+                self._shown = note("")
+            self._clear_all = ui.row().classes("w-full items-center gap-2 mt-2")
+            self._deleted = DeletedFacts(self._view, self._user_id, self._after_change)
+        with ui.row().classes("w-full items-center gap-2 rounded border border-[color:var(--line)] p-2") as self._bulk:
+            self._bulk.props("role=toolbar aria-label='Chosen memories'")
+            self._chosen_count = ui.label().classes("grow").props("role=status")
+            action("Choose all", self._choose_all, FLAT, color=None)
+            self._move = ui.button("Move to", color=None)
+            self._move.props("outline dense no-caps  icon-right=expand_more").classes("px-2")
+            with self._move, ui.menu():
+                for name, label in CATEGORIES.items():
+                    ui.menu_item(label, lambda name=name: self._move_chosen(name))
+            self._delete = ui.button("Delete", on_click=self._delete_chosen, color=None)
+            self._delete.props("unelevated dense no-caps color=red-9").classes("px-2")
+        self._bulk.set_visibility(False)
+        self._undo = UndoBar()
+        if self._view.may_write:
+            self._build_composer()
+
+    def _build_group(self, name: Category, label: str) -> tuple[ui.column, ui.element]:
+        with ui.column().classes("w-full gap-2") as group:
+            ui.label(label).classes("muted text-sm font-medium").props("role=heading aria-level=3")
+            with ui.column().classes("w-full gap-2") as cards:
+                cards.props(f"role=list aria-label={name}")
+        return group, cards
+
+    def _build_composer(self) -> None:
+        if self._user_id is None:
+            note("Choose whose memory it is to write into it.")
+            return
+        with ui.row().classes("w-full items-center no-wrap gap-2 pt-2 border-t border-[color:var(--line)]"):
+            text = ui.input(placeholder="Remember something…").classes("grow")
+            text.props("dense outlined aria-label='Remember something'")
+            category = ui.select({_AUTOMATIC: "Automatic", **CATEGORIES}, value=_AUTOMATIC).classes("w-36")
+            category.props("dense outlined options-dense aria-label=Category")
+
+            async def write() -> None:
+                async with self._view.show_errors(beside=text):
+                    chosen = None if category.value == _AUTOMATIC else cast(Category, category.value)
+                    written = await self._view.client.write_fact(
+                        _written(text), category=chosen, user_id=self._user_id or None
+                    )
+                    await self._after_change()
+                    if written.merged:
+                        ui.notify("This is known already; it is more certain now.")
+                    if written.evicted:
+                        ui.notify(f"{len(written.evicted)} went to make room.")
+                    if card := self._cards.get(written.id):
+                        card.pulse()
+                    text.set_value("")
+
+            text.on("keydown.enter", write, js_handler="() => emit()")
+            ui.button(icon="add", on_click=write, color=None).props(
+                "round dense unelevated color=cyan-9 aria-label=Remember"
+            )
+
+    @in_turn
+    async def refresh(self) -> None:
+        """Show the facts as they are now. Cards that stay are the same ones, with what is being written in them."""
+        facts = await self._fetch(self._limit)
+        if self._view.may_write:
+            await self._deleted.refresh(self._clear_undo_until)
+        shown = {fact.id for fact in facts}
+        for gone in set(self._cards) - shown:
+            self._cards.pop(gone).element.delete()
+        indexes = dict.fromkeys(self._groups, 0)
+        for fact in facts:
+            self._show_at(fact, indexes[fact.category])
+            indexes[fact.category] += 1
+        for name, (group, _) in self._groups.items():
+            group.set_visibility(indexes[name] > 0)
+        self._empty.set_visibility(not facts)
+        self._tell_rest()
+        self._manage.set_visibility(self._view.may_write and (bool(facts) or self._managing))
+        self._show_clear_all()
+        self._tell_chosen()
+
+    async def _fetch(self, count: int, cursor: str | None = None) -> list[FactAnswer]:
+        facts: list[FactAnswer] = []
+        while True:
+            page = await self._view.client.list_facts(
+                category=self._category,
+                user_id=self._user_id,
+                limit=min(count - len(facts), _MOST_AT_ONCE),
+                cursor=cursor,
+            )
+            facts, cursor, self._total = facts + page.facts, page.cursor, page.total
+            self._offer_to_undo_clear(page.clear_undo_until)
+            if cursor is None or len(facts) >= count:
+                self._cursor = cursor
+                return facts
+
+    def _tell_rest(self) -> None:
+        self._rest.set_visibility(self._cursor is not None)
+        self._shown.set_text(f"{len(self._cards):,} of {self._total:,} are shown")
+
+    def _show_at(self, fact: FactAnswer, index: int) -> None:
+        _, cards = self._groups[fact.category]
+        card = self._cards.get(fact.id)
+        if card is None:
+            with cards:
+                card = FactCard(fact, self._handlers, may_write=self._view.may_write, tells_user=self._user_id is None)
+            card.manage(self._managing)
+            self._cards[fact.id] = card
+        else:
+            card.show(fact)
+        siblings = cards.default_slot.children
+        # Only where it stands elsewhere, as moving an element takes the focus away.
+        if index >= len(siblings) or siblings[index] is not card.element:
+            card.element.move(cards, index)
+
+    async def _filter(self, event: ValueChangeEventArguments[Any]) -> None:
+        self._category = None if event.value == _ALL else cast(Category, event.value)
+        self._limit = PAGE
+        await self.refresh()
+
+    @in_turn
+    async def _show_more(self) -> None:
+        """Show the next facts behind those that are shown, which are not asked for again."""
+        if self._cursor is None:
+            return
+        self._limit += PAGE
+        for fact in await self._fetch(PAGE, self._cursor):
+            self._show_at(fact, len(self._groups[fact.category][1].default_slot.children))
+            self._groups[fact.category][0].set_visibility(True)
+        self._tell_rest()
+
+    async def _after_change(self) -> None:
+        await self.refresh()
+        await self._changed()
+
+    async def _save(self, card: FactCard, text: ui.input, category: Category | None) -> None:
+        async with self._view.show_errors(beside=text):
+            await self._view.client.edit_fact(card.fact.id, fact=_written(text), category=category)
+            card.close()
+            await self._after_change()
+            card.pulse()
+
+    async def _pin(self, card: FactCard) -> None:
+        change = self._view.client.unpin_fact if card.fact.pinned else self._view.client.pin_fact
+        await change(card.fact.id)
+        await self._after_change()
+
+    async def _remove(self, card: FactCard) -> None:
+        if card.fact.id in self._going:
+            return  # A double click.
+        self._going.add(card.fact.id)
+        try:
+            await self._view.client.delete_fact(card.fact.id)
+            await self._after_change()
+            self._offer_undo([card.fact.id])
+        finally:
+            self._going.discard(card.fact.id)
+
+    def _offer_undo(self, ids: list[int]) -> None:
+        async def undo() -> None:
+            for fact_id in ids:
+                await self._view.client.undo_deleting_fact(fact_id)
+            await self._after_change()
+
+        self._undo.offer("Memory deleted" if len(ids) == 1 else f"{len(ids)} memories deleted", undo)
+
+    def _turn_managing(self) -> None:
+        self._managing = not self._managing
+        self._manage.set_text("Done" if self._managing else "Manage")
+        self._bulk.set_visibility(self._managing)
+        for card in self._cards.values():
+            card.manage(self._managing)
+        self._tell_chosen()
+
+    def _chosen(self) -> list[int]:
+        return [card.fact.id for card in self._cards.values() if card.is_chosen]
+
+    def _choose_all(self) -> None:
+        for card in self._cards.values():
+            card.box.set_value(True)
+
+    def _tell_chosen(self) -> None:
+        count = len(self._chosen())
+        self._chosen_count.set_text(f"{count} chosen")
+        self._move.set_enabled(count > 0)
+        self._delete.set_enabled(count > 0)
+
+    async def _delete_chosen(self) -> None:
+        ids = self._chosen()
+        await self._view.client.change_facts("delete", ids)
+        await self._after_change()
+        self._offer_undo(ids)
+
+    async def _move_chosen(self, category: Category) -> None:
+        await self._view.client.change_facts("move", self._chosen(), category=category)
+        await self._after_change()
+
+    def _show_clear_all(self) -> None:
+        self._clear_all.clear()
+        if not self._view.may_write or self._category is not None or not self._total:
+            return
+        with self._clear_all:
+            action("Clear all memory", self._ask_to_clear, FLAT, color=None).classes("muted")
+
+    def _ask_to_clear(self) -> None:
+        self._clear_all.clear()
+        whose = " of everybody's" if self._user_id is None else ""
+        what = "the 1 fact" if self._total == 1 else f"all {self._total:,} facts"
+        with self._clear_all:
+            ui.label(f"This will remove {what}{whose}").classes("grow")
+            action("Cancel", self._show_clear_all, FLAT, color=None)
+            ui.button("Clear", on_click=self._clear, color=None).props("outline dense no-caps autofocus")
+
+    async def _clear(self) -> None:
+        await self._view.client.clear_facts(user_id=self._user_id)
+        if self._managing:
+            self._turn_managing()
+        await self._after_change()
+
+    def _offer_to_undo_clear(self, until: datetime | None) -> None:
+        """Offer it where the service says that it can be done, also to a page that was opened since."""
+        former, self._clear_undo_until = self._clear_undo_until, until
+        # Every reading tells it again, and it is offered once.
+        if until is None or until == former or not self._view.may_write:
+            return
+
+        async def undo() -> None:
+            await self._view.client.undo_clearing_facts(user_id=self._user_id)
+            await self._after_change()
+
+        seconds = ceil((until - datetime.now(UTC)).total_seconds())
+        self._undo.offer("Memory cleared", undo, max(seconds, 1), counts=True)
+
+
+def _written(field: ui.input) -> str:
+    """Return what stands in a field, whose error goes. Raises: FormError where nothing does."""
+    field.error = None
+    if not (field.value or "").strip():
+        raise FormError("Write something first.")
+    return str(field.value)
+
+
+class DeletedFacts:
+    """Facts that were deleted one by one, for as long as the service keeps them to be brought back."""
+
+    def __init__(self, view: PageView, user_id: str | None, changed: Callable[[], Awaitable[None]]) -> None:
+        self._view = view
+        self._user_id = user_id
+        self._changed = changed
+        self._timer: ui.timer | None = None
+        self._whole = ui.expansion("Deleted", icon="restore_from_trash").props("dense").classes("w-full")
+        with self._whole:
+            self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Deleted")
+        self._whole.set_visibility(False)
+
+    async def refresh(self, cleared_until: datetime | None) -> None:
+        """Show them as they are now, without those that a clear took until some time: that is taken back as a whole."""
+        found = await self._view.client.list_facts(state="deleted", user_id=self._user_id, limit=_MOST_AT_ONCE)
+        kept = [one for one in found.facts if one.undo_until is not None and one.undo_until != cleared_until]
+        self._whole.set_visibility(bool(kept))
+        fill(self._list, kept, self._show)
+        if self._timer is not None:
+            self._timer.cancel()
+        if kept:
+            # Looked at once more when the first of them is gone for good.
+            first = min(one.undo_until for one in kept if one.undo_until is not None)
+            left = (first - datetime.now(UTC)).total_seconds()
+            with self._whole:
+                self._timer = ui.timer(max(left, 0) + 1, lambda: self.refresh(cleared_until), once=True)
+
+    def _show(self, fact: FactAnswer) -> None:
+        async def restore() -> None:
+            # Not in the list, which is shown anew.
+            with self._whole:
+                await self._view.client.undo_deleting_fact(fact.id)
+                await self._changed()
+
+        with ui.row().classes("w-full items-start no-wrap gap-2").props("role=listitem"):
+            with ui.column().classes("grow min-w-0 gap-0"):
+                ui.label(fact.fact).classes("said text-sm").props("dir=auto")
+                ui.label(f"kept until {clock(fact.undo_until)}").classes("muted text-xs")
+            button = ui.button("Restore", on_click=restore, color=None).props("outline dense no-caps").classes("px-2")
+            button.props["aria-label"] = f"Restore: {fact.fact[:80]}"
+
 
 FACT_EVENTS = frozenset({"fact.created", "fact.changed", "fact.removed", "memories.purged"})
 _STYLE = """

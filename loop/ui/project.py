@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlencode
@@ -28,19 +29,23 @@ _SHOWN = 50
 Changed = Callable[[], Awaitable[None]]
 
 
-class ProjectRules:
-    """A dialog with what holds for new versions of a project, and how versions age."""
+@dataclass
+class _ProjectDialog:
+    """A dialog about a project; ``changed`` is called once its versions have."""
 
-    def __init__(self, view: PageView, project_id: str, changed: Changed) -> None:
-        self._view = view
-        self._project_id = project_id
-        self._changed = changed
+    view: PageView
+    project_id: str
+    changed: Changed
+
+
+class ProjectRules(_ProjectDialog):
+    """A dialog with what holds for new versions of a project, and how versions age."""
 
     async def open(self) -> None:
         """Open the dialog with what is in force."""
-        client = self._view.client
-        project = await client.show_project(self._project_id)
-        ageing = await client.show_ageing(self._project_id)
+        client = self.view.client
+        project = await client.show_project(self.project_id)
+        ageing = await client.show_ageing(self.project_id)
         with dialog(f"Rules of {project.display_name}"):
             heading("New versions", 3)
             with ui.element("div").classes("fields"):
@@ -88,7 +93,7 @@ class ProjectRules:
             else:
                 did = "Foreseen" if ageing.last_plan.dry_run else "Done"
                 _show_plan(ageing.last_plan.plan, f"{did} {minute(ageing.last_plan.at)} by {ageing.last_plan.by}")
-        if not self._view.may_write:
+        if not self.view.may_write:
             return
         with ui.row().classes("w-full justify-end gap-2"):
             action("See what they would do", lambda: self._run(is_dry=True), OUTLINED)
@@ -97,7 +102,7 @@ class ProjectRules:
             action("Save rules", self._save, PRIMARY)
 
     async def _save(self) -> None:
-        client = self._view.client
+        client = self.view.client
         kept = self._kept.value
         of_kept = {"newest": "count", "days": "days"}
         retention = {"keep": kept} | ({of_kept[kept]: whole_number(self._count, 1)} if kept in of_kept else {})
@@ -109,14 +114,14 @@ class ProjectRules:
             "keepitDecayEnabled": self._decays.value,
             "autoRegisterNewSessions": self._registers.value,
         }
-        await client.change_project(self._project_id, settings=settings)
-        saved = await client.change_ageing(self._project_id, retention=retention, auto_decay=decay)
+        await client.change_project(self.project_id, settings=settings)
+        saved = await client.change_ageing(self.project_id, retention=retention, auto_decay=decay)
         self._is_off = _is_off(saved)
         self._follow.set_enabled(saved.shown)
         notify_success("Rules saved.")
 
     async def _run(self, *, is_dry: bool) -> None:
-        done = await self._view.client.run_ageing(self._project_id, dry_run=is_dry)
+        done = await self.view.client.run_ageing(self.project_id, dry_run=is_dry)
         self._plan.clear()
         with self._plan:
             if self._is_off:
@@ -125,7 +130,7 @@ class ProjectRules:
                 _show_plan(done.plan, "They would do" if is_dry else "Done")
         self._follow.set_enabled(True)
         if not is_dry:
-            await self._changed()
+            await self.changed()
 
 
 def _is_off(ageing: models.AgeingAnswer) -> bool:
@@ -142,13 +147,8 @@ def _show_plan(plan: dict[str, Any], when: str) -> None:
             ui.label(f"{verb} {one['sessionId']} {what}: {one['reason']}").classes("said text-sm")
 
 
-class Pruning:
+class Pruning(_ProjectDialog):
     """A dialog that suggests versions nobody needs, by rules, and removes them."""
-
-    def __init__(self, view: PageView, project_id: str, changed: Changed) -> None:
-        self._view = view
-        self._project_id = project_id
-        self._changed = changed
 
     async def open(self) -> None:
         """Open the dialog with what is superseded."""
@@ -173,13 +173,13 @@ class Pruning:
     @in_turn
     async def _look(self) -> None:
         found: models.Pruned | None = None
-        async with self._view.show_errors():
+        async with self.view.show_errors():
             rules = self._rules()
             if rules["superseded"] or rules["unused"] or "older_than_days" in rules:
-                found = await self._view.client.prune_versions(self._project_id, **rules, dry_run=True)
+                found = await self.view.client.prune_versions(self.project_id, **rules, dry_run=True)
             # What goes is what was shown, also while the next look waits for its answer.
             self._shown = rules
-        self._remove.set_enabled(bool(found and found.removed) and self._view.may_write)
+        self._remove.set_enabled(bool(found and found.removed) and self.view.may_write)
         self._found.clear()
         with self._found:
             if found is None:
@@ -194,9 +194,9 @@ class Pruning:
                 ui.label(warning).classes("said refusal text-sm")
 
     async def _prune(self) -> None:
-        done = await self._view.client.prune_versions(self._project_id, **self._shown, dry_run=False)
+        done = await self.view.client.prune_versions(self.project_id, **self._shown, dry_run=False)
         notify_success(f"Removed {counted(len(done.removed), 'version')}.")
-        await self._changed()
+        await self.changed()
         self._dialog.close()
 
 
@@ -263,9 +263,9 @@ class Learned:
                     verdicts: dict[Verdict, str] = {"confirmed": "Confirm", "rejected": "Reject"}
                     for verdict, name in verdicts.items():
                         if one.verdict != verdict:
-                            _act(name, partial(self._judge, one, verdict), one.content)
-                    _act("Reword", partial(self._reword, one), one.content)
-                    _act("Remove", partial(self._remove, one), one.content)
+                            action(name, partial(self._judge, one, verdict), FLAT, of=one.content)
+                    action("Reword", partial(self._reword, one), FLAT, of=one.content)
+                    action("Remove", partial(self._remove, one), FLAT, of=one.content)
 
     async def _judge(self, one: models.SemanticItem, verdict: Verdict) -> None:
         await self._view.client.judge_semantic_memory(one.id, verdict=verdict)
@@ -357,13 +357,9 @@ class ProjectLinks:
                 note(one.reason).classes("said").props("dir=auto")
                 note(f"linked {minute(one.linked_at)}")
             if self._view.may_write:
-                _act("Remove", partial(self._remove, one), one.source_session)
+                action("Remove", partial(self._remove, one), FLAT, of=one.source_session)
 
     async def _remove(self, one: models.LinkItem) -> None:
         await self._view.client.remove_link(one.link_id)
         await self._cards.refresh()
         self._undo.offer("The link is gone.", partial(self._make, one.source_project, one.source_session, one.reason))
-
-
-def _act(name: str, act: Callable[[], object], of: str) -> None:
-    action(name, act, FLAT).props["aria-label"] = f"{name}: {of}"

@@ -11,15 +11,21 @@ from fastapi import Query
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui import session_intake
 from loop.ui.choosers import projects_to_choose
-from loop.ui.frame import Frame, PageView, in_turn, live, mark_current, press_once
+from loop.ui.frame import Frame, PageView, in_turn, live, mark_current
 from loop.ui.project import Learned, ProjectLinks, ProjectRules, Pruning
-from loop.ui.session_details import SessionDetails
-from loop.ui.session_intake import TranscriptSource
+from loop.ui.session_details import (
+    SessionDetails,
+    TranscriptSource,
+    export_project,
+    import_project,
+    look_at,
+    open_project,
+    upload_transcript,
+)
 from loop.ui.session_view import session_name, short, size
 from loop.ui.state import PageState, forms_being_written
-from loop.ui.tables import FLAT, action, counted, heading
+from loop.ui.tables import FLAT, action, counted, heading, more_button
 from loop.ui.times import day, local
 
 Found = TypeVar("Found")
@@ -92,6 +98,7 @@ class SessionBrowser:
         self._folder: str | None = None
         self._is_searched = False
         self._learned = Learned(view)
+        self._project_buttons: list[ui.button] = []
 
     async def build(self, project_id: str) -> None:
         """Build the page, with a project or the newest one."""
@@ -100,26 +107,25 @@ class SessionBrowser:
             actions = ui.row().classes("gap-1")
             ui.space()
             self._storage = ui.label().classes("muted text-sm").props("role=note aria-label=Storage")
+        view, taken = self._view, self._taken
         with actions:
-            if self._view.may_write:
-                _action(
-                    "Open a project", "create_new_folder", lambda: session_intake.open_project(self._view, self._taken)
-                )
-                self._upload = _action("Upload", "upload_file", self._upload_here)
-                _action("Import", "unarchive", lambda: session_intake.import_project(self._view, self._taken))
-                self._prune = _action("Prune", "content_cut", self._prune_here)
-            self._export = _action("Export", "archive", self._export_here)
-            self._rules = _action("Rules", "rule", self._rules_here)
-            self._lessons = _action("Learned", "school", self._learned_here)
-            self._links = _action("Links", "link", self._links_here)
+            if view.may_write:
+                _action("Open a project", "create_new_folder", lambda: open_project(view, taken))
+                _action("Import", "unarchive", lambda: import_project(view, taken))
+                self._of_project("Upload", "upload_file", lambda one: upload_transcript(view, one, taken))
+                self._of_project("Prune", "content_cut", lambda one: Pruning(view, one, self._refresh).open())
+            self._of_project("Export", "archive", lambda one: export_project(view, one))
+            self._of_project("Rules", "rule", lambda one: ProjectRules(view, one, self._refresh).open())
+            self._of_project("Learned", "school", self._learned.open)
+            self._of_project("Links", "link", lambda one: ProjectLinks(view, one).open())
         with ui.element().classes("browser") as self._whole:
             with ui.column().classes("list gap-2"):
                 box = ui.input("Search sessions").props("outlined dense clearable").classes("w-full")
                 box.on("keydown.enter", lambda: self._search(box.value or ""))
                 box.on("clear", self._draw)
                 self._list = ui.column().classes("w-full gap-1").props("role=region aria-label=Sessions")
-                self._more = press_once(ui.button("More sessions").props("flat dense no-caps"), self._list_more)
-                self._scan = press_once(ui.button("More files of the folder").props("flat dense no-caps"), self._look)
+                self._more = more_button(self._list_more, "More sessions")
+                self._scan = more_button(self._look, "More files of the folder")
             with ui.column().classes("detail gap-3"):
                 back = action("All sessions", self._leave, FLAT, icon="arrow_back")
                 back.classes("back")
@@ -207,8 +213,7 @@ class SessionBrowser:
         self._is_searched = False
         self._more.set_visibility(self._cursor is not None)
         self._scan.set_visibility(self._scan_cursor is not None)
-        of_project = (self._export, self._rules, self._lessons, self._links)
-        for button in (*of_project, *((self._upload, self._prune) if self._view.may_write else ())):
+        for button in self._project_buttons:
             button.set_enabled(self._project_id is not None)
         self._list.clear()
         self._entries.clear()
@@ -238,7 +243,7 @@ class SessionBrowser:
                 await self.open(one.session_id)
             else:
                 transcript = TranscriptSource(one.project_id, one.session_id, path=one.original_file)
-                await session_intake.look_at(self._view, transcript, self._taken)
+                await look_at(self._view, transcript, self._taken)
 
         details.append(one.session_id)
         self._entries[one.session_id] = _link(
@@ -340,29 +345,9 @@ class SessionBrowser:
         if session_id:
             await self.open(session_id)
 
-    def _upload_here(self) -> None:
-        if self._project_id is not None:
-            session_intake.upload_transcript(self._view, self._project_id, self._taken)
-
-    async def _prune_here(self) -> None:
-        if self._project_id is not None:
-            await Pruning(self._view, self._project_id, self._refresh).open()
-
-    async def _rules_here(self) -> None:
-        if self._project_id is not None:
-            await ProjectRules(self._view, self._project_id, self._refresh).open()
-
-    async def _learned_here(self) -> None:
-        if self._project_id is not None:
-            await self._learned.open(self._project_id)
-
-    async def _links_here(self) -> None:
-        if self._project_id is not None:
-            await ProjectLinks(self._view, self._project_id).open()
-
-    async def _export_here(self) -> None:
-        if self._project_id is not None:
-            await session_intake.export_project(self._view, self._project_id)
+    def _of_project(self, name: str, icon: str, act: Callable[[str], object]) -> None:
+        """Show a button that is of use once there is a project, with which it acts."""
+        self._project_buttons.append(_action(name, icon, lambda: act(self._project_id or "")))
 
 
 def _action(name: str, icon: str, act: Action) -> ui.button:

@@ -355,15 +355,28 @@ def badge(text: str, colour: str = "grey-8") -> ui.badge:
     return ui.badge(text, color=colour).props("role=note")
 
 
+SERIES_COLOURS = (
+    "#0891b2", "#7c3aed", "#15803d", "#c2410c", "#be185d", "#a16207", "#4f46e5", "#0f766e", "#64748b", "#b91c1c",
+)  # fmt: skip
+"""What is counted beside other things has one of these."""
 PRIMARY, OUTLINED, FLAT = "unelevated no-caps color=cyan-9", "outline no-caps", "flat dense no-caps"
 """Looks of buttons: what a form is for, what else it does, and what stands within a text."""
 
 
 def action(
-    name: str, act: Callable[[], object], look: str, *, icon: str | None = None, color: str | None = "primary"
+    name: str,
+    act: Callable[[], object],
+    look: str,
+    *,
+    icon: str | None = None,
+    color: str | None = "primary",
+    of: str = "",
 ) -> ui.button:
-    """Show a button in one of the looks."""
-    return ui.button(name, icon=icon, on_click=act, color=color).props(look)
+    """Show a button in one of the looks; screen readers say ``of`` what it is, where several have its name."""
+    button = ui.button(name, icon=icon, on_click=act, color=color).props(look)
+    if of:
+        button.props["aria-label"] = f"{name} {of}"
+    return button
 
 
 def danger(name: str, act: Callable[[], object], look: str = OUTLINED) -> ui.button:
