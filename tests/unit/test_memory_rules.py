@@ -145,6 +145,11 @@ _THURSDAY = date(2023, 5, 25)
         ("I leave TOMORROW.", "I leave 26 May 2023."),
         ('A 5" screen came yesterday, and a case.', 'A 5" screen came 24 May 2023, and a case.'),
         ("I ran `make` today.", "I ran `make` 25 May 2023."),
+        ("Rufus died on tuesday.", "Rufus died on tuesday 23 May 2023."),
+        ("I'm flying to Oslo on Monday.", "I'm flying to Oslo on Monday 29 May 2023."),
+        ("I play chess on Monday.", "I play chess on Monday."), ("It was on Thursday.", "It was on Thursday."),
+        ("I trained on Monday the 22nd.", "I trained on Monday the 22nd."),
+        ("I always worked on Monday.", "I always worked on Monday."),
     ],
 )  # fmt: skip
 def test_a_relative_time_is_written_as_a_date(said: str, meant: str) -> None:

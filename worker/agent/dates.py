@@ -72,6 +72,21 @@ _BEFORE_A_YEAR = word_set(
     " like over under early late mid all whole this the that is was are were be been half"
 ) | {*_SEASONS, *(month.lower() for month in MONTHS)}
 _YEAR_DOES = re.compile(r"\W*\Z|\s+(?:is|was|has|had|will|were|brought|began|started|ended|felt|seems?|looks?)\b")
+_ON_WEEKDAY = re.compile(
+    rf"\bon\s+(?P<day>{'|'.join(WEEKDAYS)})\b(?!['’]?s\b)(?!\s*,?\s*(?:\d|the\s+\d|{'|'.join(MONTHS)}))", re.IGNORECASE
+)
+_HAPPENED = re.compile(
+    r"\b(?:was|were|did|had|got|went|came|left|lost|broke|fell|met|saw|took|gave|told|said|found|bought|sold|began|flew|won"
+    r"|quit|\w{2,}ed)\b[^.!?;,]*\Z",
+    re.IGNORECASE,
+)
+_WILL_BE = re.compile(
+    r"\b(?:will|shall|going\s+to|gonna|['’]ll|i['’]?m\s+\w+ing|we['’]?re\s+\w+ing)\b[^.!?;,]*\Z",
+    re.IGNORECASE,
+)
+_AGAIN_AND_AGAIN = re.compile(
+    r"\b(?:every|each|always|usually|often|never|used\s+to|would|normally|regularly|weekly)\b", re.IGNORECASE
+)
 _STEPS = {"before": -2, "after": 2, "yesterday": -1, "last": -1, "tomorrow": 1}
 
 
@@ -98,7 +113,25 @@ def resolve(text: str, said_on: date) -> str:
         is_bare = last not in _BEFORE_A_YEAR if is_year else last[-1:].isdigit() and length < 5
         return f"{'on' if length > 2 else 'in'} {meant}" if is_bare else meant
 
-    return _RELATIVE.sub(dated, text)
+    return _with_weekdays(_RELATIVE.sub(dated, text), said_on)
+
+
+def _with_weekdays(text: str, said_on: date) -> str:
+    """Return a text with the day of "on Tuesday", where its verb says whether that is behind or ahead."""
+    quoted = [found.span() for found in _OTHERS_WORDS.finditer(text)]
+
+    def dated(match: re.Match[str]) -> str:
+        before = text[: match.start()]
+        is_ahead = _WILL_BE.search(before) is not None
+        away = (WEEKDAYS.index(match["day"].capitalize()) - said_on.weekday()) % 7
+        # Said on that day it may be a week ago as well.
+        if not away or not (is_ahead or _HAPPENED.search(before)):
+            return match[0]
+        if any(start <= match.start() < end for start, end in quoted) or _AGAIN_AND_AGAIN.search(text):
+            return match[0]
+        return f"{match[0]} {written(said_on + timedelta(days=away if is_ahead else away - 7))}"
+
+    return _ON_WEEKDAY.sub(dated, text)
 
 
 def _is_no_time(match: re.Match[str], before: str, behind: str) -> bool:
