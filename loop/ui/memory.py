@@ -20,6 +20,7 @@ from loop.ui.profile import ProfileSection
 from loop.ui.state import Draft, PageState, forms_being_written
 from loop.ui.tables import badge, fill, heading, icon_button
 from loop.ui.times import show_time
+from loop.ui.wording import author_of
 
 _CONVERSATIONS = 5
 _TITLE_CHARACTERS = 80
@@ -359,7 +360,7 @@ class MemoryCard:
 
 
 def _by(actor: str) -> str:
-    return actor if actor.startswith("by ") else f"by {actor}"
+    return actor if actor.startswith("by ") else f"by {author_of(actor)}"
 
 
 def show_change(change: models.ChangeAnswer) -> None:

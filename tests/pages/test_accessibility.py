@@ -9,11 +9,13 @@ from playwright.sync_api import Browser
 
 from afterthought_client import Afterthought
 from tests.support.browser import window
+from tests.support.recorded import marked_transcript, register
 from tests.support.services import System
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 PATHS = (
-    "/", "/chat/{app}?conversation=monday", "/memory/{app}", "/sessions/{app}", "/composer/{app}", "/operations",
+    "/", "/chat/{app}?conversation=monday", "/memory/{app}", "/sessions/{app}", "/composer/{app}",
+    "/composer/{app}?session=jan,feb,mar,apr", "/operations",
     "/operations?view=jobs", "/operations?view=doctor", "/administration", "/administration/{app}",
     "/administration/{app}?view=users",
 )  # fmt: skip
@@ -36,6 +38,8 @@ def test_axe_finds_nothing_serious(
     client.end_conversation("sunday")
     client.write_memory("Moved to Lisbon in May.", user_id="ada")
     client.write_fact("Is allergic to peanuts.", user_id="ada", pinned=True)
+    for month, name in enumerate(("jan", "feb", "mar", "apr"), 1):
+        register(client, name, marked_transcript(month))
     found: dict[str, list[str]] = {}
     with window(browser, system.url, width=width, height=900, dark=dark) as opened:
         pages = {"/login": opened.page}

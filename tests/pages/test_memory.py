@@ -24,6 +24,7 @@ def test_memories_say_where_they_come_from_and_how_many_places_are_taken(at: Win
     card = _list(at).get_by_role("listitem")
     expect(card).to_contain_text("latex")
     expect(page.get_by_text("1 of 10")).to_be_visible()
+    expect(card).to_contain_text("by the built-in agent")
     link = card.get_by_role("link", name="From 1 message")
     expect(link).to_have_attribute("href", f"/chat/{client.app}?conversation=monday&message=m1")
     link.click()
