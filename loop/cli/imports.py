@@ -186,7 +186,9 @@ def _require_app(call: Invocation, app: str, yes: bool) -> None:
 
     if is_installed(call.patient_client, app):
         return
-    complain(f"There is no app {app}; the import asks whether to install it, or does so with --yes.")
+    complain(
+        f"There is no app {app} yet; without --dry-run the import installs it, after asking unless --yes is given."
+    )
     if not (yes or sys.stdin.isatty()):
         raise typer.Exit(1)
 

@@ -205,7 +205,9 @@ def _forms_of(providers: tuple[str, ...]) -> str:
 class MemorySettings(SettingsGroup):
     """Memories."""
 
-    memory_cap: int = Field(10, ge=1, le=10, description="Most memories an app may have.")
+    memory_cap: int = Field(
+        10, ge=1, le=10, description="Most memories of a subject: of a user of an app, or of the app."
+    )
     memory_max_chars: int = Field(200, ge=40, le=2000, description="Longest memory, characters.")
     context_token_budget: int = Field(
         2000, ge=50, le=100_000, description="Most tokens for memories and facts in a context that names no budget."

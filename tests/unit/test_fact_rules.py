@@ -324,7 +324,7 @@ PREFERENCES = [
     "Prefers direct answers without preamble", "User likes jazz", "I love hiking", "Hates small talk",
     "Always answer in Danish", "Favourite colour is green", "Never wants emojis", "Enjoys cooking for family",
     "Would rather meet in the afternoon", "Tabs, not spaces", "Can't stand loud restaurants",
-    "User likes working on weekends", "Réponds toujours en français", "コーヒーより紅茶が好きです",
+    "User likes walking at night", "Réponds toujours en français", "コーヒーより紅茶が好きです",
 ]  # fmt: skip
 IDENTITIES = [
     "User's name is Anna", "My name is Anna", "Lives in Copenhagen", "I live in New York", "User is 34 years old",

@@ -109,10 +109,12 @@ def test_nothing_to_remember_is_an_answer() -> None:
 
 
 def test_nothing_is_asked_for_again_where_the_user_stated_something() -> None:
-    outcome, chat, _ = create(NOTHING, remembers("Mornings only."))
+    given = transcript(("user", "I work nights at a bakery in Turku."), ("assistant", "Noted."))
+    outcome, chat, _ = create(NOTHING, remembers("Works nights at a bakery in Turku."), given=given)
     assert isinstance(outcome, MemoryDraft)
     assert "stated something" in (chat.questions[1].complaint or "")
-    assert isinstance(create(NOTHING, NOTHING)[0], NothingToRemember), "and is then for the rules to look at"
+    again = create(NOTHING, NOTHING, given=given)[0]
+    assert isinstance(again, NothingToRemember), "and is then for the rules to look at"
 
 
 def test_what_must_not_be_forgotten_is_asked_for_once_more() -> None:
@@ -290,9 +292,9 @@ def test_a_memory_that_is_or_stays_too_long_ends_where_a_statement_does() -> Non
     [
         pytest.param(
             (("assistant", "Do you have a dog?"), ("user", "Yes, Rex."),
-             ("user", "Mornings only. The kiln came on Monday.")),
-            ("Has a dog called Rex", "The user got a kiln on Monday"),
-            [("Has a dog called Rex", ("msg_1",)), ("Got a kiln on Monday", ("msg_2",))],
+             ("user", "Mornings only. Can the kiln I got from Odile run by then?")),
+            ("Has a dog called Rex", "The user got a kiln from Odile"),
+            [("Has a dog called Rex", ("msg_1",)), ("Got a kiln from Odile", ("msg_2",))],
             id="with the messages that say them",
         ),
         pytest.param(
@@ -301,8 +303,8 @@ def test_a_memory_that_is_or_stays_too_long_ends_where_a_statement_does() -> Non
             [], id="none that the rules find anyway, that speaks of the machine or apologises",
         ),
         pytest.param(
-            (("user", "Mornings only. The kiln came on Monday."),),
-            ("I got a kiln on Monday",), [("Got a kiln on Monday", ("msg_0",))], id="mended from the first person",
+            (("user", "Mornings only. Can the kiln I got from Odile run by then?"),),
+            ("I got a kiln from Odile",), [("Got a kiln from Odile", ("msg_0",))], id="mended from the first person",
         ),
     ],
 )  # fmt: skip

@@ -37,7 +37,7 @@ _SPELT = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _PARTS = re.compile(r"\s*(?:,(?!\d)|(?<!\d),|[，、،;；]|\.{2,}|…|\s[-–—]+\s)\s*")
 _LONGEST_REPAIR = 40
 _LONGEST_MARKER = 3
-_REPAIRS = 0.3
+_REPAIRS = 0.25
 """From this share of "change" on a clause takes back the one before it."""
 SURELY = 0.5
 """The same of a statement by itself, where nothing else tells."""

@@ -52,9 +52,9 @@ class ExtractiveFactAgent(FactAgent):
         )
 
 
-_SURE = 0.45
+_SURE = 0.4
 """From this on a statement is a fact. Source: chats of a writer who was left out."""
-_PLAIN = 0.75
+_PLAIN = 0.65
 """From this probability of "fact" on it is one, however little its sort counts: "I like tea"."""
 LONGEST = 200
 """Characters of a statement at most; a longer one is not made, because cutting changes meaning."""

@@ -17,6 +17,7 @@ from shared.text.lines import clean, shorten
 from shared.text.sentences import sentences, sets_role, without_markup
 from shared.text.words import word_set
 from worker.agent.antecedents import Antecedents
+from worker.agent.changes import tells_change
 from worker.agent.corrections import (
     LASTS,
     SURELY,
@@ -459,12 +460,15 @@ def is_surely_change(statement: SpokenStatement) -> bool:
 
 def _takes_back(statement: SpokenStatement) -> bool:
     """Whether a statement takes back what was said before it, and tells nothing by itself that lasts."""
-    # "Sorry, late" puts nothing right.
-    says = statement.judged.keep >= KEPT or any(map(str.isdigit, statement.text))
+    # "Sorry, late" puts nothing right; of so few words the classifier is less sure.
+    least = KEPT if word_count(statement.text) >= _LEAST_WORDS else _SHORT_SAYS
+    says = statement.judged.keep >= least or any(map(str.isdigit, statement.text))
+    # What is over by its own words is told by itself: "I moved to Marketing last month".
     is_repair = is_surely_change(statement) and statement.judged.fact < LASTS
-    return says and (is_repair or opens_with_repair(statement.text))
+    return says and not tells_change(statement.text) and (is_repair or opens_with_repair(statement.text))
 
 
+_SHORT_SAYS = 0.6
 CHANGED = 0.3
 """From this share of "change" on a statement corrects something, or says that it has changed."""
 _HINTS = 0.1
