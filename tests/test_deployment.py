@@ -45,8 +45,8 @@ SECRETS = {
     "POSTGRES_PASSWORD": "p4ss",
     "REDIS_PASSWORD": "r3d",
     "GRAFANA_PASSWORD": "gr4",
-    "AFTERTHOUGHT_ADMIN_TOKEN": "t0k",
-    "AFTERTHOUGHT_METRICS_TOKEN": "m3t",
+    "AFTERTHOUGHT_ADMIN_TOKEN": "t0k-of-the-admins",
+    "AFTERTHOUGHT_METRICS_TOKEN": "m3t-of-the-scraper",
 }
 # A name, perhaps a default or a message for when it is missing; `$$` is a literal dollar.
 _VARIABLE = re.compile(r"(?<!\$)\$\{(?P<name>\w+)(?:(?P<how>:[-?])(?P<rest>[^}]*))?\}")

@@ -61,7 +61,9 @@ class RecallPanel:
                 facts += [_of_fact(one) for one in listed.facts if one.id in context.included.facts]
             if context.included.memories:
                 remembered = await client.list_memories(user_id=subject, limit=_MOST_LISTED)
-                memories += [_of_memory(one) for one in remembered.memories if one.id in context.included.memories]
+                given = [one for one in remembered.memories if one.id in context.included.memories]
+                # What matters most is not folded: an allergy stood behind the latest three.
+                memories += map(_of_memory, sorted(given, key=lambda one: -one.importance))
         messages = {one.message_id: _of_message(one) for one in found.results}
         if number == self._asked_for:
             self.pane.clear()

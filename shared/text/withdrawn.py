@@ -60,13 +60,15 @@ _AT_CLAUSE = (
     r"(?:das|dies|es)?\s*(?:bitte\s+)?nicht\s+(?:merken|(?:ab)?speichern|notieren|aufschreiben)\b",
     r"vergiss(?:\s+bitte)?(?:\s+(?:das|es)(?=\s*(?:$|[^\w\s]|(?:bitte|wieder|einfach|alles|lieber)\b))"
     r"|,?\s+was\s+ich\b)(?!(?:[^.!?;:\n]*\W)?(?:nicht|nie|niemals)\b)",
-    r"ne\s+(?:(?:le|la|les|l['’])\s*)?(?:gardez?|retiens|retenez|notez?|m[ée]morisez?|enregistrez?|sauvegardez?|stockez?)\s+"
+    r"ne\s+(?:(?:le|la|les|l['’])\s*)?(?:gardez?|retiens|retenez|notez?|m[ée]morisez?|enregistrez?|sauvegardez?"
+    r"|stockez?)\s+"
     rf"(?:surtout\s+)?(?:pas|rien)\b{_OF_THINGS}",
     r"oublie[zs]?\s+(?:ça|cela|ce\s+que)\b",
     r"no\s+(?:lo\s+)?(?:guardes|recuerdes|anotes|apuntes|memorices|registres|almacenes|guarde|recuerde|anote)\b"
     rf"{_OF_THINGS}",
     r"olvid[ae]\s+(?:esto|eso|lo\s+que)\b",
-    r"non\s+(?:ricordar(?:ti|e|telo)|salvar(?:e|lo)|memorizzar(?:e|lo)|annotar(?:e|lo)|registrar(?:e|lo)|conservar(?:e|lo))\b"
+    r"non\s+(?:ricordar(?:ti|e|telo)|salvar(?:e|lo)|memorizzar(?:e|lo)|annotar(?:e|lo)|registrar(?:e|lo)"
+    r"|conservar(?:e|lo))\b"
     rf"{_OF_THINGS}",
     r"dimentica\s+(?:questo|quello|ciò)\b",
     r"n[ãa]o\s+(?:guardes?|lembres?|memorizes?|anotes?|salves?|registres?|grave)\s+(?:isto|isso|nada|o\s+que)\b",
@@ -92,7 +94,13 @@ _AT_CLAUSE = (
 )
 _ANYWHERE = (
     r"\boff the record\b",
-    r"\b(?:bunu|şunu|onu|bunları|hiçbirini)\s+(?:lütfen\s+)?(?:kaydetme|hatırlama|saklama|not\s+alma|aklında\s+tutma)(?:yin|yiniz)?\b",
+    r"\b(?:(?:this|that|it) (?:stays|remains|must stay|has to stay)|keep (?:this|that|it)) (?:just "
+    r"|strictly )?between (?:us|you and me)\b",
+    r"\bbleibt (?:bitte )?unter uns\b|\breste entre nous\b|\bqued[ea] entre (?:nosotros|tú y yo)\b"
+    r"|\brest[ai] (?:tra|fra) noi\b"
+    r"|\bfi(?:ca|que) entre (?:nós|a gente)\b|\bblijft onder ons\b|\bzostanie między nami\b|\bмежду нами\b",
+    r"\b(?:bunu|şunu|onu|bunları|hiçbirini)\s+(?:lütfen\s+)?(?:kaydetme|hatırlama|saklama|not\s+alma"
+    r"|aklında\s+tutma)(?:yin|yiniz)?\b",
     r"\bbunu\s+unut\b",
     r"(?:覚え|記憶し|保存し|記録し|メモし)ないで",
     r"(?:別|别|不要|請勿|请勿|勿|不用)(?:記住|记住|記下|记下|保存|存储|儲存|記錄|记录)",

@@ -182,7 +182,8 @@ def test_nothing_hostile_becomes_a_proposal(house: House, tmp_path: Path) -> Non
 
 
 def memory_of(chat: ScriptedChat) -> Any:
-    return ModelAgent(chat, MODEL, 8192, 30.0).create(transcript(), 200, Calls())
+    talk = transcript(("user", "I work nights at a bakery in Turku."), ("assistant", "Noted."))
+    return ModelAgent(chat, MODEL, 8192, 30.0).create(talk, 200, Calls())
 
 
 def merge_of(chat: ScriptedChat) -> Any:

@@ -100,7 +100,7 @@ OTHERS = {
 
 
 def test_no_app_sees_or_touches_anothers_sessions(sessions: Sessions) -> None:
-    said = user("##keepit0.80## Always fly kites with a tail. Never cut the string.", "1", cwd=FOLDER)
+    said = user("##keepit0.80## From now on always put a tail on kites. Never cut the string.", "1", cwd=FOLDER)
     sessions.upload("s1", lines(said))
     sessions.upload("s2", lines(user("Sail.", "2")), project="boats")
     sessions.index()

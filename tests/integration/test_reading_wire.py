@@ -19,12 +19,12 @@ from worker.agent.memory_model import ModelAgent
 from worker.pipelines.extract_facts import FactLearner
 
 WINDOW = 4096
-SAID = ("The kiln came on Monday.", "Nice.", "The van broke down near Ghent.", "Lovely.")
+SAID = ("The kiln came to Ulm.", "Nice.", "The van broke down near Ghent.", "Lovely.")
 """Nothing of it is a fact by the rules, so that what stands is the model's."""
-EXPECTED = ["Got a kiln on Monday", "The van broke down near Ghent"]
+EXPECTED = ["Got a kiln to Ulm", "The van broke down near Ghent"]
 
 
-def reading(*facts: str, memory: str = "The kiln came on Monday; the van broke down near Ghent") -> dict[str, Any]:
+def reading(*facts: str, memory: str = "The kiln came to Ulm; the van broke down near Ghent") -> dict[str, Any]:
     return {"memory": memory, "facts": [{"fact": fact, "sort": "project"} for fact in facts]}
 
 

@@ -16,6 +16,8 @@ _ALONE, _BEFORE, _TALK = Reach.MESSAGE, Reach.BEFORE, Reach.TALK
         ("My landlord is awful. Don't remember that.", "", _ALONE),
         ("Please don't write this down but my brother drinks.", "", _ALONE),
         ("Off the record, I am leaving in June.", "", _ALONE),
+        ("ok this stays between us: i failed the exam", "", _ALONE),
+        ("Das bleibt bitte unter uns: ich kündige.", "", _ALONE),
         ("I am a baker. Off the record: I am leaving in June.", "I am a baker.", _ALONE),
         ("Please don't keep a record of my weight.", "", _ALONE),
         ("Don't store it.", "", _BEFORE),

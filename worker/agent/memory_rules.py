@@ -90,7 +90,7 @@ def fresh_statements(transcript: Transcript) -> list[SpokenStatement] | NothingT
         return is_user(turn) or (all_named and not is_machine)
 
     solid = [one for one in read_statements(spoken, speaks=is_person) if one.judged.keep >= KEPT]
-    if not any(max(one.judged.keep, one.judged.fact) >= _SOLID for one in solid):
+    if not any(max(one.judged.keep, one.judged.fact) >= _SOLID or one.is_plain for one in solid):
         return NothingToRemember("only greetings, thanks or questions, nothing that was stated, decided or done")
     # What a present memory already says in full is not remembered a second time.
     remembered = [words_of(memory) for memory in transcript.known]

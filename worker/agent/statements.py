@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from shared.facts.models import single_value
 from shared.text.classifier import ASKS, SURE_HARM, Judgement, StatementType, asks, judge, with_harm_of_another
 from shared.text.gate import Gate
 from shared.text.lines import clean, shorten
@@ -94,6 +95,7 @@ _ASKED_IN_A_HURRY = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A question that has none behind it either."""
+_ORDER = re.compile(r"(?:please |pls |so |and )*help\s+(?:me|us)\b", re.IGNORECASE)
 _PRESENTS = re.compile(
     r"(?:here|this|these|below|hier|dies\w*|voici|voilà|aqu[íi]|est[ea]|ecco|quest[oa])\b", re.IGNORECASE
 )
@@ -152,6 +154,12 @@ class SpokenStatement:
     def asks(self) -> bool:
         """Whether it is a question."""
         return asks(self.text)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all it says is where the speaker lives or works, or another value of what there is one of."""
+        # Of a rare town's name the classifier may think anything.
+        return self.judged.keep >= KEPT and single_value(in_third_person(self.text)) is not None
 
     @property
     def is_short(self) -> bool:
@@ -361,13 +369,14 @@ def _told_and_asked(sentence: str) -> list[str]:
         cuts = [cut.span() for cut in (*_cuts(sentence), *_ASKED_NEXT.finditer(sentence))]
     else:
         hurried = _ASKED_IN_A_HURRY.fullmatch(sentence)
-        cuts = [hurried.span(1)] if hurried else []
+        cuts = [cut.span() for cut in _cuts(sentence) if _ORDER.match(sentence, cut.end())]
+        cuts += [hurried.span(1)] if hurried else []
     # From the end: all that is told stays together.
     for start, end in sorted(cuts, reverse=True):
         told, asked = sentence[:start].rstrip(" ,，、،"), sentence[end:]
         judged = judge(told)
         is_told = judged.keep >= KEPT and max(judged.keep, judged.fact) >= _TOLD and not _RELATIVE.match(asked)
-        if is_told and judge(f"{asked.rstrip(' .?')}?").sort is StatementType.QUESTION:
+        if is_told and (_ORDER.match(asked) or judge(f"{asked.rstrip(' .?')}?").sort is StatementType.QUESTION):
             return [told, asked]
     return [sentence]
 
