@@ -479,8 +479,9 @@ class Composer:
             )  # fmt: skip
             notify_success(f"{made.composition.name} is being composed.")
             if before == self._changes:
-                # In the place of what was foreseen.
+                # In the place of what was foreseen, and of what is still being foreseen.
                 self._due.deactivate()
+                self._changes += 1
                 of_session = {one.session_id: one for one in made.composition.components}
                 for part in self._parts:
                     part.show_composed(made.composition.name, of_session[part.session.session_id])
