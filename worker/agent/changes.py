@@ -7,7 +7,7 @@ gives way only to words that surely end it.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from shared.text.classifier import states_harm
 from shared.text.words import MONTHS, VAGUE, WEEKDAYS, stem, word_set
@@ -141,13 +141,15 @@ _KIN = word_set(
     " pai esposa"
     " irmã irmão filha filho moeder vader vrouw man zus broer dochter zoon mama tata żona mąż siostra brat córka syn"
 )
+_KIN_STEMS = frozenset(map(stem, _KIN))
 
 
 def replaced_by(text: str, known: Sequence[PresentFact]) -> int | None:
     """Return the one known fact that is over by what somebody tells; None where none is, or several may be."""
-    ways: tuple[Callable[[str, Sequence[PresentFact]], list[PresentFact]], ...] = (_ended, _shifted, _of_one_place)
-    for way in ways:
-        found = way(text, known)
+    # What is told again ends nothing.
+    others = [fact for fact in known if fact.statement.casefold() != text.casefold()]
+    for way in (_ended, _shifted, _of_one_place):
+        found = way(text, others)
         if len(found) == 1:
             return found[0].fact_id
     return None
@@ -167,31 +169,28 @@ def _ended(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
     keys = _keys(_clause_of(text, ends)) - _keys(ends[0])
     if not _PARTED.search(ends[0]):
         # "I sold my mother a piano" says nothing of where she lives.
-        keys -= {stem(word) for word in _KIN}
+        keys -= _KIN_STEMS
     standing = known if is_over else [fact for fact in known if not states_harm(fact.statement)]
-    return _sharing(keys, [fact for fact in standing if fact.statement.casefold() != text.casefold()])
+    return _sharing(keys, standing)
 
 
 def _shifted(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
     """Return the facts whose day, dose or price is another one now."""
     if _told(_SHIFTED, text) is None or not _VALUE.search(text):
         return []
-    with_value = [fact for fact in known if _VALUE.search(fact.statement) and not _tells_same(fact.statement, text)]
-    return _sharing(_keys(text), with_value)
+    return _sharing(_keys(text), [fact for fact in known if _VALUE.search(fact.statement)])
 
 
 def _of_one_place(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
     """Return the facts that give the former value of what there is one of."""
     kin = _kin(text)
-    pairs = (
-        (_MOVED, _HOME, lambda fact: _kin(fact) == kin),
-        (_NEW_JOB, _JOB, lambda fact: _kin(fact) == kin),
-        (_CALLED, _CALLED, lambda fact: fact.casefold() != text.casefold()),
-        (_EATS_AGAIN, _EATS_NONE, lambda fact: _kin(fact) == kin),
-    )
-    for told, stands, is_same in pairs:
+    # What somebody is called is asked for by the speaker alone.
+    for told, stands, has_owner in (
+        (_MOVED, _HOME, True), (_NEW_JOB, _JOB, True), (_CALLED, _CALLED, False), (_EATS_AGAIN, _EATS_NONE, True),
+    ):  # fmt: skip
         if _told(told, text) is not None:
-            return [one for one in known if stands.search(one.statement) and is_same(one.statement)]
+            found = (one for one in known if stands.search(one.statement))
+            return [one for one in found if not has_owner or _kin(one.statement) == kin]
     languages = {one.casefold() for one in _LANGUAGE.findall(text)}
     if len(languages) == 1 and len(text) <= 80 and _ANSWERS.search(text):
         wishes = (one for one in known if _ANSWERS.search(one.statement))
@@ -218,8 +217,7 @@ def _clause_of(text: str, found: re.Match[str]) -> str:
 
 def _keys(text: str) -> frozenset[str]:
     """Return the stems of what a text names; of no language's words of grammar, of no number and no time."""
-    words = (re.split("['’]", word, maxsplit=1)[0] for word in _WORD.findall(text.casefold()))
-    return frozenset(stem(word) for word in words if word not in grammar()) - _NO_KEYS
+    return frozenset(stem(word) for word in _words(text) if word not in grammar()) - _NO_KEYS
 
 
 def _sharing(keys: frozenset[str], known: Sequence[PresentFact]) -> list[PresentFact]:
@@ -234,12 +232,9 @@ def _is_about(keys: frozenset[str], fact: PresentFact, named: Mapping[int, froze
     return len(keys & named[fact.fact_id]) >= least * len(named[fact.fact_id])
 
 
-def _tells_same(one: str, other: str) -> bool:
-    """Whether a text has the values of another: it was only told again."""
-    return set(re.findall(r"\d+", one)) == set(re.findall(r"\d+", other)) and one.casefold() == other.casefold()
-
-
 def _kin(text: str) -> frozenset[str]:
-    return _KIN & {
-        re.split("['’]", word, maxsplit=1)[0] for word in re.findall(r"[^\W\d_]+(?:['’]\w+)?", text.casefold())
-    }
+    return _KIN.intersection(_words(text))
+
+
+def _words(text: str) -> Iterator[str]:
+    return (re.split("['’]", word, maxsplit=1)[0] for word in _WORD.findall(text.casefold()))

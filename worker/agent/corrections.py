@@ -229,8 +229,14 @@ _SPELLS = re.compile(
     re.IGNORECASE,
 )
 _WRITTEN_AS_NAME = re.compile(r"\b[^\W\d_a-zà-ÿ][^\W\d_]{3,}")
+_NOT_ANOTHER = re.compile(r"\w,? (?:and )?not \w", re.IGNORECASE)
 _SAME_NAME = 0.6
 """Names that are spelt aloud are more apart than those that are only typed wrongly: "Zielak", "Zielarz"."""
+
+
+def may_spell_name(text: str) -> bool:
+    """Whether a statement may say how a name is spelt: few do, and each is held against all that were said before."""
+    return bool((_SPELLS.search(text) or _NOT_ANOTHER.search(text)) and _WRITTEN_AS_NAME.search(text))
 
 
 def with_name_as_spelt(text: str, later: str) -> str:

@@ -85,8 +85,8 @@ def _fact_statements(spoken: Sequence[SpokenStatement], known: Sequence[PresentF
         # what is "worth keeping": both together, and what a sort counts, find more facts and fewer trifles than the
         # one that is asked for.
         certainty = (one.judged.fact + one.judged.keep) / 2 * one.judged.worth
-        is_told = one.is_plain or (one.judged.keep >= KEPT and tells_change(one.text))
-        if certainty < _SURE and one.judged.fact < _PLAIN and not is_told:
+        is_sure = certainty >= _SURE or one.judged.fact >= _PLAIN
+        if not (is_sure or one.is_plain or (one.judged.keep >= KEPT and tells_change(one.text))):
             continue
         text = clean(in_third_person(one.text, name_of(one.turn.name)))
         if len(text) <= LONGEST and not has_secret(text):

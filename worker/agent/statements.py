@@ -23,6 +23,7 @@ from worker.agent.corrections import (
     LASTS,
     SURELY,
     is_repair,
+    may_spell_name,
     opens_with_repair,
     put_right,
     repaired,
@@ -437,10 +438,11 @@ def _corrected(found: Sequence[SpokenStatement]) -> list[SpokenStatement]:
         is_heeded, is_sure = False, later.is_brief and later.judged.change >= CHANGED
         # Words are put right only in what was said in this turn and the one before.
         since = turns[max(0, turns.index(later.turn.message_id) - 1) :]
-        kept = [
-            one if one.turn.name != later.turn.name else replace(one, text=with_name_as_spelt(one.text, later.text))
-            for one in kept
-        ]
+        if may_spell_name(later.text):
+            kept = [
+                one if one.turn.name != later.turn.name else replace(one, text=with_name_as_spelt(one.text, later.text))
+                for one in kept
+            ]
         for at, earlier in enumerate(kept if may_correct(later) else ()):
             if earlier.turn.name == later.turn.name:
                 is_near = is_sure and later.is_short and earlier.turn.message_id in since
