@@ -21,16 +21,17 @@ _VERSIONS = 100
 _DIFFERENCES = 20
 _READ_CHARACTERS = 20_000
 # Scrolls the other pane along. What a version says stands word for word in the original and in the same order: so a
-# part of the one is found by how it begins in the other. Only of the pane that is being scrolled by somebody, or each
-# would move the other for ever.
+# part of the one is found by how it begins in the other. A pane that stands where it was just moved to tells of that
+# move and moves nothing, or each would move the other for ever; who points where says nothing, because keys, a finger
+# and a search in the page scroll as well. Parts that were rendered anew since are looked for again.
 _FOLLOW = """({target: pane}) => {
   const panes = [...pane.parentElement.querySelectorAll(':scope > .pane')], side = panes.indexOf(pane);
-  if (side < 0 || !pane.matches(':hover, :focus-within')) return;
+  if (side < 0 || Math.abs(pane.scrollTop - pane.movedTo) < 2) return;
   const words = (part) => part.textContent.replace(/\\s+/g, ' ').trim();
   const parts = [...panes[0].querySelectorAll('p, li, pre, h4')];
   const originals = [...panes[1].querySelectorAll('.message :is(.said, p, li, pre, h4)')];
   const shown = pane.textContent.length + panes[1 - side].textContent.length;
-  if (pane.parentElement.shown !== shown) {
+  if (pane.parentElement.shown !== shown || !pane.parentElement.pairs.flat().every((part) => part.isConnected)) {
     const texts = originals.map(words), pairs = [];
     let from = 0;
     for (const part of parts) {
@@ -40,9 +41,16 @@ _FOLLOW = """({target: pane}) => {
     }
     Object.assign(pane.parentElement, {shown, pairs});
   }
-  const top = (element) => element.getBoundingClientRect().top;
-  const pair = pane.parentElement.pairs.find((one) => one[side].getBoundingClientRect().bottom > top(pane) + 8);
-  if (pair) panes[1 - side].scrollTop += top(pair[1 - side]) - top(panes[1 - side]) - (top(pair[side]) - top(pane));
+  // A dialog that is still opening is drawn smaller than what scrolling counts in.
+  const drawn = pane.getBoundingClientRect().height / pane.offsetHeight || 1;
+  // What is read stands further down the further it was scrolled: so the end of the one meets that of the other.
+  const line = (of) => of.getBoundingClientRect().top + of.clientHeight * share * drawn, other = panes[1 - side];
+  const share = pane.scrollTop / Math.max(1, pane.scrollHeight - pane.clientHeight);
+  const edge = (pair, of) => pair[of].getBoundingClientRect(), {pairs} = pane.parentElement;
+  const pair = pairs.find((one) => edge(one, side).bottom > line(pane)) ?? pairs.at(-1);
+  if (!pair) return;
+  other.scrollTop += (edge(pair, 1 - side).top - line(other) - (edge(pair, side).top - line(pane))) / drawn;
+  other.movedTo = other.scrollTop;
 }"""
 
 
