@@ -29,7 +29,7 @@ _APP: BindParameter[str] = bindparam("app_id")
 _WHOSE: BindParameter[Sequence[str]] = bindparam("users", expanding=True)
 _NAMED = select(App.name, App.shared_memory).where(App.app_id == _APP)
 _MEMORIES = (
-    with_zones(select(Memory.memory_id, Memory.content, Memory.created_at))
+    with_zones(select(Memory.memory_id, Memory.content, Memory.created_at, Memory.updated_at))
     .where(Memory.app_id == _APP, Memory.user_id.in_(_WHOSE))
     .order_by(Memory.updated_at.desc(), Memory.memory_id.desc())
 )
@@ -49,7 +49,10 @@ def app_recalled_for(session: Session, app_id: str) -> tuple[str, bool]:
 def memories_to_recall(session: Session, whose: Mapping[str, object]) -> tuple[RecalledMemory, ...]:
     """Return the memories of users of an app, the last updated first, dated by the clocks of whose they are."""
     found = session.execute(_MEMORIES, whose)
-    return tuple(RecalledMemory(id_, content, TimeZones(*known).local(at)) for id_, content, at, *known in found)
+    return tuple(
+        RecalledMemory(memory_id, content, *map(TimeZones(*known).local, (created_at, updated_at)))
+        for memory_id, content, created_at, updated_at, *known in found
+    )
 
 
 def facts_to_recall(session: Session, whose: Mapping[str, object]) -> tuple[RecalledFact, ...]:

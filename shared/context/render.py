@@ -59,6 +59,7 @@ class RecalledMemory:
     memory_id: int
     content: str
     created_at: datetime
+    updated_at: datetime
 
 
 def memories_frame(app_name: str) -> Frame:
@@ -69,9 +70,15 @@ def memories_frame(app_name: str) -> Frame:
 def memory_lines(memories: Iterable[RecalledMemory]) -> list[str]:
     """Return the line of each memory."""
     return [
-        f"{number}. [Created: {memory.created_at:%Y-%m-%d}] {one_line(memory.content)}\n"
+        f"{number}. [Created: {_days(memory)}] {one_line(memory.content)}\n"
         for number, memory in enumerate(memories, start=1)
     ]
+
+
+def _days(memory: RecalledMemory) -> str:
+    # What took in another one, or was reworded, says what is younger than itself.
+    created, updated = (f"{at:%Y-%m-%d}" for at in (memory.created_at, memory.updated_at))
+    return created if created == updated else f"{created}, updated {updated}"
 
 
 _FACTS_HEADING = "What you know about this user"
@@ -180,10 +187,9 @@ _BETWEEN = r"(?:[\s>|]|\\+[nrt]){0,40}"
 """White space, marks of quotation, and line ends as JSON writes them."""
 _HEAD = r"\(memories for app: [^\r\n]{0,400}?\)"
 _BEGINNING = rf"(?:{_HEAD}{_BETWEEN}{re.escape(_LEAD)}{_BETWEEN})?{re.escape(RECALLED)}"
-_NUMBERED = r"\d{1,3}\.[ \t]{1,8}\[Created: [0-9-]{1,16}\]"
-_MARKED_LINE = re.compile(
-    r"(?:\d{1,3}\.\s{0,8})?(?:\[Created: [0-9-]{1,16}\]\s{0,8})?" + re.escape(RECALLED) + r"[^\r\n]*"
-)
+_DATED = r"\[Created: [0-9-]{1,16}(?:, updated [0-9-]{1,16})?\]"
+_NUMBERED = rf"\d{{1,3}}\.[ \t]{{1,8}}{_DATED}"
+_MARKED_LINE = re.compile(rf"(?:\d{{1,3}}\.\s{{0,8}})?(?:{_DATED}\s{{0,8}})?{re.escape(RECALLED)}[^\r\n]*")
 """A memory as blocks had it when each line had a mark, quoted or indented as it may be."""
 _LONE_HEAD = re.compile(rf"{_HEAD}(?=\s|\\n|$)")
 # Here without a longest: every heading is followed by a mark, or nothing is looked for behind it.

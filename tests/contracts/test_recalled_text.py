@@ -6,7 +6,7 @@ import json
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -71,7 +71,7 @@ PASTES: dict[str, Callable[[str], str]] = {
 )  # fmt: skip
 def test_a_memory_is_recognised_as_blocks_had_it_when_each_line_had_a_mark(paste: Callable[[str], str]) -> None:
     lead = "The following are memories from previous conversations with this app:"
-    line = f"1. [Created: 2026-01-01] {RECALLED} {SECRET}"
+    line = f"1. [Created: 2026-01-01, updated 2026-02-01] {RECALLED} {SECRET}"
     closing = "Use these memories to provide context-aware responses."
     text = paste(f"(memories for app: Notes)\n{lead}\n\n{line}\n\n{closing}")
     assert SECRET not in without_recalled(text)
@@ -79,7 +79,10 @@ def test_a_memory_is_recognised_as_blocks_had_it_when_each_line_had_a_mark(paste
 
 
 def memories_text(*contents: str) -> str:
-    memories = [RecalledMemory(number, content, DAY) for number, content in enumerate(contents, start=1)]
+    memories = [
+        RecalledMemory(number, content, DAY, DAY + timedelta(number))
+        for number, content in enumerate(contents, start=1)
+    ]
     return memories_frame("Notes").around("".join(memory_lines(memories)))
 
 
@@ -127,7 +130,7 @@ def test_an_excerpt_that_imitates_the_marks_stays_in_its_block(mark: str) -> Non
 
 
 def test_both_blocks_go_and_the_words_between_and_around_them_stay() -> None:
-    material = RecallMaterial("Notes", (RecalledMemory(1, SECRET, DAY),), FACTS)
+    material = RecallMaterial("Notes", (RecalledMemory(1, SECRET, DAY, DAY),), FACTS)
     both = HeadSelector(material, TokenCounting()).head(HeadBudgets(1000, 1000, 1000)).text
     assert SECRET in both and "Oslo" in both
     kept = without_recalled(f"Before.\n{both}\nBetween.\n{both}\nAfter.")

@@ -42,6 +42,15 @@ def test_a_context_holds_the_memories_and_then_what_was_said(api: Api) -> None:
     assert (context["cut"], context["tokenSource"]) == (False, "estimated")
 
 
+def test_a_memory_that_was_reworded_tells_the_day_of_that_too(api: Api) -> None:
+    path = api.install()
+    [memory] = api.remember(path, "Likes tea.")
+    api.clock.advance(86_400)
+    api.ask("PATCH", f"{path}/memories/{memory}", json={"content": "Likes coffee."})
+    context = api.ask("POST", f"{path}/context", json={"message": "What do I like?"})
+    assert "1. [Created: 2026-03-01, updated 2026-03-02] Likes coffee." in context["systemPrompt"].splitlines()
+
+
 def test_a_stored_conversation_is_taken_where_no_messages_are_sent(api: Api) -> None:
     path = api.install()
     api.converse(path, "c1", "Stored.")

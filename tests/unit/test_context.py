@@ -300,7 +300,7 @@ def head_of(material: RecallMaterial, budgets: HeadBudgets) -> Head:
 
 
 def test_where_there_is_too_little_each_has_half_and_what_one_leaves_goes_to_the_other() -> None:
-    memories = tuple(RecalledMemory(number, "m" * 150, NOON) for number in range(10))
+    memories = tuple(RecalledMemory(number, "m" * 150, NOON, NOON) for number in range(10))
     facts = tuple(known(number, PROJECT, says=f"{number} " + "f" * 70) for number in range(30))
     shared = head_of(RecallMaterial("Notes", memories, facts), both(500))
     only_memories = head_of(RecallMaterial("Notes", memories), both(500))
@@ -313,7 +313,7 @@ def test_where_there_is_too_little_each_has_half_and_what_one_leaves_goes_to_the
 
 @pytest.mark.parametrize("budget", [500, 1000])
 def test_a_fact_that_is_promised_a_place_has_it(budget: int) -> None:
-    memories = tuple(RecalledMemory(number, "m" * 190, NOON) for number in range(10))
+    memories = tuple(RecalledMemory(number, "m" * 190, NOON, NOON) for number in range(10))
     facts = [known(1, PROJECT, pin=1, says="p" * 300), known(2, PROJECT, says="f" * 290)]
     facts += [known(3, PROJECT, says="Is allergic to penicillin")]
     alone = packed(facts, budget // 2, TokenCounting())
@@ -556,7 +556,7 @@ def test_a_cut_message_is_cut_at_the_rate_its_provider_counted() -> None:
 def test_the_least_certain_figure_is_the_one_that_is_named() -> None:
     counting = TokenCounting(Rate(100, 40))
     provided = counted(Utterance("user", "hello", tokens=3), counting)
-    bare, remembering = RecallMaterial("Notes"), RecallMaterial("Notes", (RecalledMemory(1, "Likes tea", NOON),))
+    bare, remembering = RecallMaterial("Notes"), RecallMaterial("Notes", (RecalledMemory(1, "Likes tea", NOON, NOON),))
     limits = ContextLimits(1000)
 
     def source(material: RecallMaterial, counting: TokenCounting) -> TokenSource:
@@ -608,7 +608,7 @@ def test_for_any_messages_facts_window_and_reserve_the_result_fits(
     counting = TokenCounting(rate)
     named = [replace(one, name=str(place)) for place, one in enumerate(utterances)]
     given_ones = [counted(one, counting) for one in named]
-    memories = tuple(RecalledMemory(number, content, NOON) for number, content in enumerate(contents))
+    memories = tuple(RecalledMemory(number, content, NOON, NOON) for number, content in enumerate(contents))
     material = RecallMaterial("Notes", memories, order_for(facts, ABOUT_ME))
     bounds = ContextLimits(budget, window, reserve)
     result = compact(given_ones, HeadSelector(material, counting), bounds)
