@@ -61,6 +61,16 @@ _KEY = (
 _START = r"(?:(?<![^\W_])|(?-i:(?<=[a-z])(?=[A-Z])))"
 """Where a word begins, within a name as well: ``db_password``, ``userPassword``."""
 _WITH_DIGIT = r"(?=[^\s\"'”`]{0,80}\d)[^\s\"'”`]"
+_DOORS = (
+    r"(?:gate|door|entry|entrance|garage|shed|gym|locker|building|house|flat|key ?safe|lock ?box|key ?pad|tür|haustür"
+    r"|tor|garagen?|eingangs|deur|poort|porte|portail|immeuble|puerta|portal|portón|porta|portone|portão|drzwi|bramy"
+    r"|domofonu|dörren|porten|døren|kapı)"
+)
+_OPENS = (
+    rf"(?:{_DOORS}[ -]?(?:code|pin)|key ?(?:safe|box)|lock ?box|key ?pad|digicode"
+    rf"|(?:code|código|codice|kod|kode|codigo) (?:for|of|to|für|fürs|zur|zum|von|de|del|della|do|da|du|van|til|till|på)"
+    rf" (?:\w{{1,8}} ){{0,2}}?(?:{_DOORS}))"
+)
 _WORDS = re.compile(
     rf"{_START}(?:{_PASSWORD})\b{_OF_ANOTHER_THING}{_OF}{_IS}{_VALUE}{_CODE}(?:{_SAID_OF_ONE}[^\s\"'”»,;.]{{3,}}|{_WITH_DIGIT}{{4,}})"
     # "login vera, password Herbst#2021x": what has letters and digits is no word of the sentence.
@@ -88,6 +98,9 @@ _WORDS = re.compile(
     rf"[ -]?(?:code|pin|combination)s?\b{_OF}{_IS}\s*[\"'“#]?\d[\d -]{{2,9}}"
     # "Gate and house codes: gate 4471#, alarm 9083": no time of day.
     r"|\balarm (?:(?!(?:[01]\d|2[0-3])[0-5]\d\b)\d{4,8}\b(?!\s?(?:times?|eur|usd|€))|\d{4,8}#)"
+    # What opens a door: a number of four to eight digits that is no year.
+    rf"|\b{_OPENS}\b(?:{_OF}{_IS}|)(?: (?:le|el|il|o|number|no|nr)\b)?\s*#?"
+    rf"(?!(?:19|20)\d\d\b)\d{{4,8}}\b(?!\s?(?:eur|usd|€))"
     rf"|\bcombination (?:of|to|for)\b{_OF} (?:safe|lock|locker|suitcase|vault|bike)\b{_IS}\s*\d[\d -]{{2,9}}"
     # A short number opens something only where it is called so.
     rf"|{_START}(?:pin|tan|puk|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer|no\.?))?\b"
@@ -149,7 +162,7 @@ _SIGNS_WITH_A_DIGIT = (
     "key", "token", "secret", "code", "pin", "tan", "puk", "cvv", "cvc", "api", "login", "log-in", "credentials",
     "zugangsdaten", "user", "benutzer", "usuario", "utilisateur", "ssn", "social security", "sozialversicherung",
     "steuer", "ausweis", "card", "account", "konto", "kart", "tarjeta", "cuenta", "cart", "compte", "conto",
-    "combination", "alarm",
+    "combination", "alarm", "kod", "códi", "codi", "safe", "lock", "pad", "box",
 )  # fmt: skip
 _SIGNS_WITH_A_VALUE = ("key", "token", "secret", "credentials")
 _ANNOUNCES = re.compile(

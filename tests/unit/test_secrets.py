@@ -42,6 +42,10 @@ _SAID_OTHERWISE = (
     "router password → Regenschirm7", "My passphrase is lantern otter velvet nine",
     "my seed phrase: ocean velvet lantern otter copper maple", "My 2FA code is 402117",
     "The alarm code of our house is 7731", "codes for the sitter: gate 4471#, alarm 9083",
+    "the key safe by the door is 4471 so you can tell the nurse", "Gate code 4471", "my door code: 4471",
+    "lockbox 4471", "the code for the front door is 4471", "Der Code für die Haustür ist 4471",
+    "le code de la porte est le 4471",
+    "el código del portal es 4471", "kod do bramy: 4471", "Türcode 4471",
     "The combination of my safe is 31-7-22", "Salasanani on Sateenvarjo7", "A jelszavam Esernyo77",
     "Ο κωδικός μου είναι Ombrela77", "Moja lozinka je Kisobran77", "Parola mea este Umbrela77", "CVV 481",
     "dckr_pat_Zm9vYmFyMTIzNDU2Nzg", "mysql -u root -pRegenschirm7", "mysql -u root -phunter",
@@ -53,6 +57,8 @@ _UNDER_A_PREFIXED_NAME = (
     "githubToken: abcdefgh12345678",
 )  # fmt: skip
 HARMLESS = (
+    "the safe is from 1962", "the key safe was put in in 2023", "gate 4471 at the airport", "key box of 5000 parts",
+    "the gate code changed in 2024", "the lockbox costs 4500 eur", "keypad with 1024 keys",
     "mysql -h db -port 3306", "Cookie: consent=accepted-all",
     "KEY: the main points", "API_KEY: required",
     "I changed my password to something longer.", "My passphrase is too long to remember.",

@@ -80,7 +80,11 @@ def repaired(sentence: str) -> str:
         before, marker, behind = parts[at - 1 : at + 2]
         is_marker = len(marker.split()) <= _LONGEST_MARKER and not _VALUE.search(marker)
         # Few clauses have values to exchange, and asking the classifier takes longer.
-        if is_marker and (right := _spliced(before, behind)) != before and is_repair(f"{marker}, {behind}"):
+        if (
+            is_marker
+            and (right := _spliced(before, behind)) != before
+            and (is_repair(f"{marker}, {behind}") or is_repair(marker, SURELY))
+        ):
             return ", ".join([*parts[: at - 1], right, *parts[at + 2 :]])
     return sentence
 

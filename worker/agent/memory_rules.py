@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, WorkKind, estimate_tokens, metered
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, is_clearly_least, refusal
-from shared.text.classifier import StatementType
+from shared.text.classifier import SURE_HARM, StatementType
 from shared.text.lines import shorten
 from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
 from worker.agent.dates import written
@@ -26,6 +26,8 @@ _T = TypeVar("_T", bound=MemoryDraft | NothingToRemember | Decision)
 _MACHINE_NAME = re.compile(r"assistant|\bai\b|bot\b|gpt|llama|claude|gemini|mistral|qwen", re.IGNORECASE)
 _SOLID = 0.65
 """From this probability of "keep" or of "fact" a statement is worth a memory by itself."""
+_FEW, _SOLID_AMONG_MANY = 3, 0.85
+"""Of more statements than so many one looks worth keeping by chance: then it takes more."""
 _PROTECTED = (StatementType.HARM, StatementType.WISH)
 _UNCUT = 75
 """Characters up to which what harms if it is forgotten is kept whole: "tell every clinic" is half of an allergy."""
@@ -89,8 +91,15 @@ def fresh_statements(transcript: Transcript) -> list[SpokenStatement] | NothingT
         is_machine = turn.name == transcript.app_name or _MACHINE_NAME.search(turn.name or "")
         return is_user(turn) or (all_named and not is_machine)
 
-    solid = [one for one in read_statements(spoken, speaks=is_person) if one.judged.keep >= KEPT]
-    if not any(max(one.judged.keep, one.judged.fact) >= _SOLID or one.is_plain for one in solid):
+    said = read_statements(spoken, speaks=is_person)
+    solid = [one for one in said if one.judged.keep >= KEPT]
+    least = _SOLID if len(said) <= _FEW else _SOLID_AMONG_MANY
+    if not any(
+        max(one.judged.keep, one.judged.fact) >= least
+        or one.judged.sorts[StatementType.HARM] >= SURE_HARM
+        or one.is_plain
+        for one in solid
+    ):
         return NothingToRemember("only greetings, thanks or questions, nothing that was stated, decided or done")
     # What a present memory already says in full is not remembered a second time.
     remembered = [words_of(memory) for memory in transcript.known]
