@@ -18,6 +18,7 @@ import structlog
 
 from loop.embedded_redis import EmbeddedRedis
 from shared.db.schema import migrate
+from tests.support.certificates import share_certificates
 from tests.support.chance import draw_examples
 from tests.support.forked import IN_TESTS, end_forks
 from tests.support.postgres import NoPostgres, PostgresServer
@@ -25,6 +26,7 @@ from tests.support.statements import share_compiled_statements
 from tests.support.waiting import wait_until
 
 share_compiled_statements()
+share_certificates()
 # By default each error that is logged is told with all that its frames hold, which takes many seconds.
 structlog.configure(
     processors=[
