@@ -33,7 +33,10 @@ GROUPS: list[dict[str, Any]] = yaml.safe_load((PROMETHEUS / "alerts.yml").read_t
 RULES: list[dict[str, Any]] = [rule for group in GROUPS for rule in group["rules"]]
 ALERTS = {rule["alert"]: rule for rule in RULES if "alert" in rule}
 RECORDED = {rule["record"] for rule in RULES if "record" in rule}
-RULE_TESTS: list[dict[str, Any]] = yaml.safe_load((PROMETHEUS / "alerts_test.yml").read_text())["tests"]
+TESTS_OF_RULES = [PROMETHEUS / "alerts_test.yml", PROMETHEUS / "alerts_days_test.yml"]
+RULE_TESTS: list[dict[str, Any]] = [
+    test for path in TESTS_OF_RULES for test in yaml.safe_load(path.read_text())["tests"]
+]
 BOARD: dict[str, Any] = json.loads((GRAFANA / "dashboards" / "afterthought.json").read_text())
 BOARD_ROWS: list[dict[str, Any]] = [panel for panel in BOARD["panels"] if panel["type"] == "row"]
 PANELS: list[dict[str, Any]] = [
@@ -71,7 +74,7 @@ def test_promtool_accepts_the_rules() -> None:
 
 
 def test_every_alert_fires_when_it_should_and_is_silent_when_it_should_be() -> None:
-    result = _promtool("test", "rules", str(PROMETHEUS / "alerts_test.yml"))
+    result = _promtool("test", "rules", *map(str, TESTS_OF_RULES))
     assert result.returncode == 0, result.stdout + result.stderr
 
 
@@ -141,7 +144,7 @@ def test_every_setting_the_runbook_names_exists() -> None:
     "text",
     [
         pytest.param("\n".join(rule["expr"] for rule in RULES), id="rules"),
-        pytest.param((PROMETHEUS / "alerts_test.yml").read_text(), id="tests of rules"),
+        pytest.param("\n".join(path.read_text() for path in TESTS_OF_RULES), id="tests of rules"),
         pytest.param("\n".join(QUERIES), id="dashboard"),
         pytest.param(RUNBOOK, id="runbook"),
     ],

@@ -26,7 +26,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.integration
 
 
-DRAIN_SECONDS = 4.0
+DRAIN_SECONDS = 1.0
 PATIENCE = 30.0
 """Of a slow machine; what hangs here would hang for ever."""
 
