@@ -93,11 +93,7 @@ def test_arrows_point_one_way() -> None:
     ],
 )
 def test_a_library_stays_in_its_packages(library: str, packages: tuple[str, ...]) -> None:
-    strays = [
-        place(path)
-        for path in SOURCES
-        if not place(path).startswith(packages) and library in imports(path)
-    ]
+    strays = [place(path) for path in SOURCES if not place(path).startswith(packages) and library in imports(path)]
     assert strays == []
 
 
