@@ -31,7 +31,10 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 
 @in_every_page
 def test_every_module_that_is_to_be_run_exists(page: Path) -> None:
-    named = re.findall(r"(?:python -m |`)(ops\.[a-z_.]+[a-z])", page.read_text("utf-8"))
+    named = set(re.findall(r"(?:python -m |`)(ops\.[a-z_.]+[a-z])", page.read_text("utf-8")))
+    if page.name == "CHANGELOG.md":
+        # What was measured is told there; its bench may have gone since.
+        named = {name for name in named if not name.startswith("ops.bench.")}
     assert [name for name in named if importlib.util.find_spec(name) is None] == []
 
 

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from ops.bench import (
     composing_sessions,
-    copying,
     corpora,
     embedding,
     extracting,
@@ -22,7 +20,6 @@ from ops.bench import (
     idling,
     ingesting,
     keeping,
-    nearest,
     prefixing,
     remembering,
     retaining,
@@ -35,7 +32,6 @@ from ops.bench import (
     truncating,
     weighing,
 )
-from shared.db.engine import Database
 from shared.llm.embedding import NgramEmbedder
 from shared.llm.minilm import is_installed
 from shared.llm.providers import make_tool_chat
@@ -217,10 +213,6 @@ def idling_fields(folder: Path) -> dict[str, Any]:
             {"ndcg@5", "shipped", "best"}, id="weighing", marks=long,
         ),
         pytest.param(
-            lambda folder: nearest.measure(folder, vectors=3_000, queries=5)["in_memory"], {"recall_at_40"},
-            id="nearest", marks=long,
-        ),
-        pytest.param(
             lambda folder: embedding.measure(folder, messages=400)["service"],
             {"messages", "embedded_a_second"}, id="embedding", marks=[long, no_corpora, needs_model],
         ),
@@ -232,20 +224,6 @@ def test_a_bench_measures_what_it_says(
     monkeypatch.setattr(service, "SIZES", (10, 300))
     found = measure(tmp_path)
     assert all(found[name] for name in fields), found
-
-
-@long
-@pytest.mark.postgres
-def test_the_bench_beside_copy_writes_all_that_the_product_wrote(new_postgres_url: Callable[[], str]) -> None:
-    url = new_postgres_url()
-    figures = copying.compare(url, rounds=2, conversations=2)
-    assert set(figures["a_request_of_100"]["copies_ms"]) == {"messages", "unembedded", "message_words"}
-    database = Database(url)
-    with database.read() as session:
-        for table in ("messages", "unembedded"):
-            counts = [session.scalar(sa.text(f"SELECT count(*) FROM {one}")) for one in (table, f"copied_{table}")]
-            assert counts[0] == counts[1] == 400, table
-    database.dispose()
 
 
 @long
