@@ -177,18 +177,18 @@ class WordVectors:
 
     def _of(self, words: Sequence[str]) -> Array:
         with self._lock:
-            new = [word for word in dict.fromkeys(words) if word not in self._kept]
+            new = list(set(words).difference(self._kept))
             if len(self._kept) + len(new) > MOST_WORDS:
                 self._kept.clear()
-                new = list(dict.fromkeys(words))
+                new = list(set(words))
             if len(new) > MOST_WORDS:
                 # Looked for among very long messages: more than are kept at all.
                 return np.stack([self._look_up(word) for word in words])
             for word in new:
                 self._vectors[len(self._kept)] = self._look_up(word)
                 self._kept[word] = len(self._kept)
-            found: Array = self._vectors[[self._kept[word] for word in words]]
-            return found
+            rows = np.fromiter(map(self._kept.__getitem__, words), np.intp, len(words))
+            return self._vectors.take(rows, axis=0)
 
     def _look_up(self, word: str) -> Array:
         """Return a word's vector at unit length; of one that is made of several pieces, their mean's."""

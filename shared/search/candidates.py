@@ -4,7 +4,6 @@ Where filters turn many away, or many say the same, more are taken, up to a boun
 passages once it is known that they are among the best. What is said again is one result that says how often.
 """
 
-import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -27,6 +26,7 @@ from shared.search.search_queries import MessageRow, PassageRow
 from shared.search.view import MessageFilters, ScopedView, Search, SearchScope
 from shared.search.word_index import open_index, postings_in
 from shared.search.words import words_of
+from shared.text.words import any_words
 
 # More brought nothing, 25 cost 0.3 points (decision 15).
 FIRST = 40
@@ -63,7 +63,6 @@ _COMMON = 20_000
 """A word that stands in more messages of an app than this does not say where a text stands."""
 _TELLING = 3
 """The longest words of a text nearly always say where it stands; what is found there is read and compared."""
-_WORD = re.compile(r"\w+")
 Said = Sequence[str]
 Gist = tuple[str, str | None, int, str]
 """By whom, whether it is a part of something, and what."""
@@ -151,7 +150,7 @@ def gist(text: str, said: Sequence[str] | None = None) -> str:
     """
     if len(text) > _LONGEST:
         return text
-    folded = said if said is not None and text.isascii() else _WORD.findall(text.casefold())
+    folded = said if said is not None and text.isascii() else any_words(text.casefold())
     return " ".join(folded) or text.strip()
 
 

@@ -4,11 +4,11 @@ A word counts by how rare it is in the app. What is said in answer seldom repeat
 beside what does: hence the window of turns. Arrays in, arrays out; what each score is worth is left to the ranking.
 """
 
-import re
+import threading
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain, count
 from typing import NamedTuple, Protocol
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shared.search.models import POSITION_BITS
 from shared.search.words import LONGEST, query_words, words_of
+from shared.text.words import any_words
 
 REACH = 2
 """Turns on each side whose likeness is averaged, and that come along with the best."""
@@ -147,7 +148,6 @@ def _distances(doc_ids: Places, step: int) -> tuple[Marks, Marks]:
 
 LEAST_ALIKE = 0.25
 """Words whose vectors' cosine is no higher say nothing of each other; from there on likeness counts up to 1."""
-_SPOKEN = re.compile(r"\w+")
 SPOKEN_CHARS = 4000
 """Of one text: what comes later in a very long one is known to the index."""
 _BM25_K1, _BM25_B = 1.2, 0.75
@@ -218,7 +218,7 @@ class Coverage:
 
 def spoken_words(text: str) -> list[str]:
     """Return the words of a text as they are said, in lower case, as far as it is looked at."""
-    return _SPOKEN.findall(text[:SPOKEN_CHARS].lower())
+    return any_words(text[:SPOKEN_CHARS].lower())
 
 
 def coverage_of(
@@ -228,7 +228,7 @@ def coverage_of(
     looked_for = set(query_words(question))
     stems_of = {
         word: tuple(stem for stem in words_of(word) if stem in looked_for)
-        for word in dict.fromkeys(_SPOKEN.findall(question.lower()))
+        for word in dict.fromkeys(any_words(question.lower()))
     }
     asked = {word: stems for word, stems in stems_of.items() if stems}
     columns: defaultdict[str, int] = defaultdict(count().__next__)
@@ -236,7 +236,7 @@ def coverage_of(
     weights = np.array([max(worth.get(stem, 0.0) for stem in stems) for stems in asked.values()], np.float32)
     if not columns or not weights.sum():
         return Coverage(np.zeros(1, np.float32), np.zeros((1, len(said)), np.float32))
-    matches = _matches(asked, list(columns), likeness)
+    matches = _matches(asked, columns, likeness)
     return Coverage(weights / weights.sum(), _best(matches[:, spoken], np.fromiter(map(len, said), np.intp, len(said))))
 
 
@@ -245,27 +245,57 @@ def _listed(values: Matches) -> list[float]:
     return listed
 
 
-def _matches(asked: Mapping[str, tuple[str, ...]], vocabulary: Sequence[str], likeness: WordLikeness | None) -> Matches:
-    """Return how far each word of the vocabulary says each of the question's, 0..1: 1 where it is the same."""
+def _matches(
+    asked: Mapping[str, tuple[str, ...]], vocabulary: Mapping[str, int], likeness: WordLikeness | None
+) -> Matches:
+    """Return how far each word of the vocabulary, by its column, says each of the question's, 0..1: 1 for the same."""
     same = np.zeros((len(asked), len(vocabulary)), np.float32)
     rows_of = {stem: [at for at, one in enumerate(asked.values()) if stem in one] for stem in chain(*asked.values())}
-    # Not remembered where it is long: some scripts write a whole sentence as one.
-    stems = [_remembered(word) if len(word) <= LONGEST else frozenset(words_of(word)) for word in vocabulary]
-    looked_for = frozenset(rows_of)
-    # Hardly any says one of them: hence no loop over all.
-    for column in np.flatnonzero(~np.fromiter(map(looked_for.isdisjoint, stems), np.bool_, len(stems))).tolist():
-        for stem in stems[column] & looked_for:
-            same[rows_of[stem], column] = 1
+    for stem, words in _STEMS.words_with(rows_of, vocabulary).items():
+        for word in words:
+            if (column := vocabulary.get(word)) is not None:
+                same[rows_of[stem], column] = 1
     if likeness is None:
         return same
-    alike = (likeness.likeness(list(asked), vocabulary) - LEAST_ALIKE) / (1 - LEAST_ALIKE)
+    alike = (likeness.likeness(list(asked), list(vocabulary)) - LEAST_ALIKE) / (1 - LEAST_ALIKE)
     matches: Matches = np.maximum(alike.clip(0, 1), same)
     return matches
 
 
-@lru_cache(maxsize=65_536)
-def _remembered(word: str) -> frozenset[str]:
-    return frozenset(words_of(word))
+_MOST_WORDS = 65_536
+
+
+class _Stems:
+    """Which words have which stems, of all that were looked at lately; for any number of threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: set[str] = set()
+        self._words: defaultdict[str, list[str]] = defaultdict(list)
+
+    def words_with(self, stems: Iterable[str], vocabulary: Iterable[str]) -> dict[str, list[str]]:
+        """Return for each stem the words that have it: those of the vocabulary, and others."""
+        # By stem and not by word: hardly any of some thousand words has one of those that are looked for.
+        with self._lock:
+            new = set(vocabulary).difference(self._seen)
+            if len(self._seen) + len(new) > _MOST_WORDS:
+                self._seen.clear()
+                self._words.clear()
+                new = set(vocabulary)
+            # Not remembered where it is long: some scripts write a whole sentence as one.
+            long = [word for word in new if len(word) > LONGEST]
+            for word in new.difference(long):
+                for stem in words_of(word):
+                    self._words[stem].append(word)
+            self._seen.update(new.difference(long))
+            found = {stem: list(self._words.get(stem, ())) for stem in stems}
+        for word in long:
+            for stem in found.keys() & words_of(word):
+                found[stem].append(word)
+        return found
+
+
+_STEMS = _Stems()
 
 
 def _best(matches: Matches, lengths: NDArray[np.intp]) -> Matches:

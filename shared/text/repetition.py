@@ -2,9 +2,10 @@
 
 import re
 
+from shared.text.words import any_words
+
 LEFT_OUT = "[…]"
 """Stands where something was left out that was said before."""
-_ANY_WORD = re.compile(r"\w+")
 _BETWEEN_SENTENCES = re.compile(r"((?<=[.!?…;:])\s+|(?<=[。！？])|\s*\n\s*)")
 _LEAST_REPEATED = 20
 """Characters; what is shorter may be said again: it costs little, and a sentence may need it."""
@@ -38,4 +39,4 @@ class PriorText:
 
 
 def _words_in(text: str) -> str:
-    return " ".join(_ANY_WORD.findall(text.casefold()))
+    return " ".join(any_words(text.casefold()))

@@ -25,6 +25,18 @@ def remembered(most: int, longest: int) -> Callable[[Callable[[str], Answer]], C
     return remembering
 
 
+_ANY_WORD = re.compile(r"\w+")
+_ASCII_WORDS = bytes(code if chr(code).isalnum() or chr(code) == "_" else ord(" ") for code in range(128)).ljust(256)
+
+
+def any_words(text: str) -> list[str]:
+    r"""Return the words of a text, whatever they say, as ``\w+`` finds them."""
+    # A context cuts thousands of sentences; of plain letters this takes a third of the time of the expression.
+    if text.isascii():
+        return text.encode().translate(_ASCII_WORDS).decode().split()
+    return _ANY_WORD.findall(text)
+
+
 def word_tuple(listed: str) -> tuple[str, ...]:
     """Return words that are listed in one text."""
     return tuple(listed.split())
