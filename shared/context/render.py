@@ -141,7 +141,7 @@ def excerpt_line(hit: SearchHit) -> str:
 
 def excerpt_day(hit: SearchHit) -> str:
     """Return what stands above the messages of a day."""
-    return f"{hit.ranked.candidate.created_at:%Y-%m-%d}\n"
+    return f"{hit.ranked.candidate.created_at.date()}\n"
 
 
 def excerpts_text(hits: Iterable[SearchHit]) -> str:

@@ -355,7 +355,8 @@ class HeadSelector:
 
     def _head(self, shown: int, chosen: Sequence[RecalledFact], profile: str = "") -> Head:
         # In the order of the material: what had no room at first is back where it belongs, a pin before lesser pins.
-        facts = [fact for fact in self.material.unsaid(shown, is_final=True) if fact in chosen]
+        ids = {fact.fact_id for fact in chosen}
+        facts = [fact for fact in self.material.unsaid(shown, is_final=True) if fact.fact_id in ids]
         text = render.join_blocks((self._memories_text(shown), render.facts_text(facts), profile))
         return Head(
             text=text,

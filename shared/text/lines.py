@@ -30,7 +30,8 @@ def clean(text: str) -> str:
 
     Lone surrogates go too, because no database stores them.
     """
-    return " ".join("".join(map(_visible, text)).split())
+    # Nothing that can be printed is changed: each character is looked at only where one cannot.
+    return " ".join((text if text.isprintable() else "".join(map(_visible, text))).split())
 
 
 def _visible(character: str) -> str:
