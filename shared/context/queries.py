@@ -24,7 +24,8 @@ from shared.memories.queries import with_zones
 _CATEGORIES = {category.value: category for category in Category}
 _SPEAKERS = ("user", "assistant")
 
-# Written once: building a statement takes longer than most of these take to run.
+# Written once, and read on the connection: to build a statement, and to look whether what it finds are objects that the
+# session knows, takes longer than most of these take to run.
 _APP: BindParameter[str] = bindparam("app_id")
 _WHOSE: BindParameter[Sequence[str]] = bindparam("users", expanding=True)
 _NAMED = select(App.name, App.shared_memory).where(App.app_id == _APP)
@@ -40,7 +41,7 @@ _FACTS = select(Fact.fact_id, Fact.statement, Fact.category, Fact.confidence, Fa
 
 def app_recalled_for(session: Session, app_id: str) -> tuple[str, bool]:
     """Return an app's name, and whether what names no user is recalled for every user. Raises: NotFound."""
-    row = session.execute(_NAMED, {"app_id": app_id}).one_or_none()
+    row = session.connection().execute(_NAMED, {"app_id": app_id}).one_or_none()
     if row is None:
         raise no_such_app(app_id)
     return row[0], row[1]
@@ -48,7 +49,7 @@ def app_recalled_for(session: Session, app_id: str) -> tuple[str, bool]:
 
 def memories_to_recall(session: Session, whose: Mapping[str, object]) -> tuple[RecalledMemory, ...]:
     """Return the memories of users of an app, the last updated first, dated by the clocks of whose they are."""
-    found = session.execute(_MEMORIES, whose)
+    found = session.connection().execute(_MEMORIES, whose)
     return tuple(
         RecalledMemory(memory_id, content, *map(TimeZones(*known).local, (created_at, updated_at)))
         for memory_id, content, created_at, updated_at, *known in found
@@ -59,7 +60,7 @@ def facts_to_recall(session: Session, whose: Mapping[str, object]) -> tuple[Reca
     """Return the facts that are active about users of an app."""
     return tuple(
         RecalledFact(fact_id, statement, _CATEGORIES[category], confidence, last_seen, pin)
-        for fact_id, statement, category, confidence, last_seen, pin in session.execute(_FACTS, whose)
+        for fact_id, statement, category, confidence, last_seen, pin in session.connection().execute(_FACTS, whose)
     )
 
 
@@ -95,7 +96,7 @@ def said_by_users(session: Session, conversation_key: int) -> list[tuple[int, st
 
 def lengths_of(session: Session, keys: Sequence[int]) -> dict[int, int]:
     """Return how many messages conversations have, by key."""
-    return dict(session.execute(_LENGTHS, {"keys": keys}).all())
+    return dict(session.connection().execute(_LENGTHS, {"keys": keys}).all())
 
 
 def all_messages(session: Session, conversation_key: int) -> list[Utterance]:

@@ -26,7 +26,7 @@ from shared.search.models import PassageKind
 from shared.search.ranking import SearchHit
 from shared.text.persons_and_places import speaks_of_persons_or_places
 from shared.text.repetition import LEFT_OUT, PriorText
-from shared.text.words import EMPTY, TERM, stem, word_set
+from shared.text.words import EMPTY, TERM, remembered, stem, word_set
 
 ItemT = TypeVar("ItemT")
 
@@ -260,6 +260,7 @@ class RecallMaterial:
         ]
 
 
+@remembered(most=8192, longest=200)
 def _gist(statement: str) -> tuple[str, ...]:
     """Return what a statement says, the same in the first person and in the third."""
     return tuple(stem(word) for word in TERM.findall(statement.lower()) if word not in EMPTY)

@@ -60,6 +60,7 @@ _SHOWN_WHOLE: set[bytes] = set()
 """Digests, by who speaks, of messages of which nothing is left out: to find that out takes as long as a search. No text
 is kept, so what is erased is gone."""
 _QUESTION_MARKS = ("?", "？")
+_NO_ZONES = TimeZones()
 PartT = TypeVar("PartT")
 
 
@@ -309,7 +310,7 @@ class EarlierMessages:
         return "\n".join(line for line in hit.content.splitlines() if line.strip() and line.strip() in own)
 
     def _dated(self, hit: SearchHit, content: str) -> SearchHit:
-        local = self.zones.get(hit.doc_id, TimeZones()).local
+        local = self.zones.get(hit.doc_id, _NO_ZONES).local
         candidate = hit.ranked.candidate._replace(created_at=local(hit.ranked.candidate.created_at))
         return replace(
             hit, ranked=hit.ranked._replace(candidate=candidate), content=content, last_at=local(hit.last_at)

@@ -6,7 +6,7 @@ goes by it. Source: decision 0036.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -34,7 +34,10 @@ class TimeZones:
         named = self.conversation or self.user
         if named is None and self.utc_offset_minutes is not None:
             return at.astimezone(timezone(timedelta(minutes=self.utc_offset_minutes)))
-        offset = at.astimezone(ZoneInfo(named or self.app or "UTC")).utcoffset()
+        zone = named or self.app
+        if not zone:
+            return at.astimezone(UTC)
+        offset = at.astimezone(ZoneInfo(zone)).utcoffset()
         # Not in the named zone: Python compares two times of one by what its clock showed, even after it was put back.
         return at.astimezone(timezone(offset or timedelta()))
 
@@ -91,7 +94,8 @@ def zones_at(session: Session, doc_ids: Sequence[int]) -> dict[int, TimeZones]:
     """
     if not doc_ids:
         return {}
-    return {doc_id: TimeZones(*known) for doc_id, *known in session.execute(_AT_DOC_IDS, {"places": doc_ids})}
+    found = session.connection().execute(_AT_DOC_IDS, {"places": doc_ids})
+    return {doc_id: TimeZones(*known) for doc_id, *known in found}
 
 
 def local_times(session: Session, messages: Sequence[Message]) -> list[datetime]:
@@ -110,5 +114,5 @@ def zones_now(session: Session, app_id: str, user_id: str | None, conversation_k
     if conversation_key is not None:
         doc_id = _doc_id(conversation_key, LAST_POSITION)
         return zones_at(session, [doc_id])[doc_id]
-    user, app = session.execute(_OF_USER, {"app_id": app_id, "user_id": user_id}).one()
+    user, app = session.connection().execute(_OF_USER, {"app_id": app_id, "user_id": user_id}).one()
     return TimeZones(user=user, app=app)

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
+from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, ModelCall
@@ -133,18 +134,17 @@ class QueryMeter:
 
 
 def insert_retrievals(session: Session, records: Sequence[RetrievalRecord]) -> None:
-    session.add_all(
-        Retrieval(
-            **vars(one)
-            | {
-                "sources": dict(one.sources),
-                "flags": dict(one.flags),
-                "durations": {stage: round(taken, 3) for stage, taken in one.durations.items()},
-                "top_similarities": [round(similarity, 6) for similarity in one.top_similarities],
-            }
-        )
+    rows = [
+        vars(one)
+        | {
+            "sources": dict(one.sources),
+            "flags": dict(one.flags),
+            "durations": {stage: round(taken, 3) for stage, taken in one.durations.items()},
+            "top_similarities": [round(similarity, 6) for similarity in one.top_similarities],
+        }
         for one in records
-    )
+    ]
+    session.connection().execute(insert(Retrieval), rows)
 
 
 @dataclass(frozen=True)
