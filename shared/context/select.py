@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -446,7 +446,7 @@ def _fill_with_messages(
     least = scale.weigh("x" * _LEAST_CHARS)
 
     def item(hit: SearchHit, content: str) -> Item[SearchHit]:
-        quoted, day = replace(hit, content=content), render.excerpt_day(hit)
+        quoted, day = hit._replace(content=content), render.excerpt_day(hit)
         return Item(quoted, scale.weigh(render.excerpt_line(quoted)), day, scale.weigh(day))
 
     for hit, companions in earlier:

@@ -6,7 +6,7 @@ Each is read in short transactions; a part that cannot be had is named and count
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TypeVar
 
@@ -266,7 +266,7 @@ class EarlierMessages:
                 beside += of_doc_id[doc_id]
             elif doc_id == partner and doc_id in self.neighbours:
                 one = self.neighbours[doc_id]
-                beside.append(replace(one, content=shorten(one.content, _MOST_COMPANION_CHARS)))
+                beside.append(one._replace(content=shorten(one.content, _MOST_COMPANION_CHARS)))
         return [
             one
             for one in beside
@@ -312,6 +312,6 @@ class EarlierMessages:
     def _dated(self, hit: SearchHit, content: str) -> SearchHit:
         local = self.zones.get(hit.doc_id, _NO_ZONES).local
         candidate = hit.ranked.candidate._replace(created_at=local(hit.ranked.candidate.created_at))
-        return replace(
-            hit, ranked=hit.ranked._replace(candidate=candidate), content=content, last_at=local(hit.last_at)
+        return hit._replace(
+            ranked=hit.ranked._replace(candidate=candidate), content=content, last_at=local(hit.last_at)
         )

@@ -7,7 +7,6 @@ passages once it is known that they are among the best. What is said again is on
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from datetime import datetime
 from functools import reduce
 from itertools import chain
@@ -138,7 +137,7 @@ def merge_hits(hits: Iterable[SearchHit]) -> list[SearchHit]:
         key = _gist_of(hit.ranked.candidate)
         former = found.get(key)
         if former is not None:
-            hit = replace(former, times=former.times + hit.times, last_at=max(former.last_at, hit.last_at))
+            hit = former._replace(times=former.times + hit.times, last_at=max(former.last_at, hit.last_at))
         found[key] = hit
     return list(found.values())
 

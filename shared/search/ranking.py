@@ -57,8 +57,7 @@ class RankedCandidate(NamedTuple):
         return dict(zip(self.signals, self.brought, strict=True))
 
 
-@dataclass(frozen=True)
-class SearchHit:
+class SearchHit(NamedTuple):
     """A result; ``ranked.candidate.content`` may be cut, ``content`` is not."""
 
     ranked: RankedCandidate
