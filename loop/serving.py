@@ -100,7 +100,7 @@ def serve(loop: Loop, listener: socket.socket) -> None:
     address = listener.getsockname()
     get_logger().info("loop_started", host=address[0], port=address[1])
     interface = build_api(loop)
-    pages = Pages(interface) if loop.settings.serves_pages else None
+    pages = Pages(interface, loop.metrics) if loop.settings.serves_pages else None
     config = uvicorn.Config(
         pages or interface,
         log_config=None,

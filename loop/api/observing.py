@@ -62,7 +62,7 @@ class Observing:
             await internal()(scope, receive, watch)
         finally:
             route = route_of(scope)
-            self._metrics.http_requests.labels(route, _method_of(scope), f"{status // 100}xx").inc()
+            self._metrics.http_requests.labels(route, method_of(scope), f"{status // 100}xx").inc()
             # What waits on purpose would drown them; without a policy it was an error before the guard.
             declared = scope.get("state", {}).get("policy")
             if declared is None or Trait.WAITS not in declared.traits:
@@ -81,14 +81,15 @@ class Observing:
                 traced.failed = status >= 500
 
     def _traced(self, scope: Scope) -> AbstractContextManager[Traced]:
-        method = _method_of(scope)
+        method = method_of(scope)
         about: Attributes = {"http.request.method": method}
         # What another protocol asks of the interface itself, inside this process, is a part of its own request.
         parent = current_traceparent() or Headers(scope=scope).get("traceparent")
         return self._tracing.span(method, Role.SERVER, parent, about)
 
 
-def _method_of(scope: Scope) -> str:
+def method_of(scope: Scope) -> str:
+    """Return the method, as far as it is one that is served."""
     return scope["method"] if scope["method"] in _METHODS else "other"
 
 

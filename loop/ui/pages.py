@@ -17,8 +17,11 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from loop.api.observing import method_of
+from loop.api.policy import UNMATCHED
 from loop.ui.transport import InProcess, is_same_site
 from shared.base.installation import release
+from shared.telemetry.metrics import Metrics
 
 PATHS = frozenset(
     {"", "_nicegui", "_nicegui_ws", "login", "chat", "memory", "sessions", "composer", "operations", "administration"}
@@ -34,8 +37,8 @@ _HEADERS = (
 class Pages:
     """ASGI: the interface, and pages that are its clients."""
 
-    def __init__(self, interface: FastAPI) -> None:
-        self._interface = interface
+    def __init__(self, interface: FastAPI, metrics: Metrics) -> None:
+        self._interface, self._metrics = interface, metrics
         self._interface_paths = {getattr(route, "path", "/").split("/")[1] for route in interface.routes}
         self._running = AsyncExitStack()
         self._served: asyncio.Task[ASGIApp] | None = None
@@ -51,10 +54,15 @@ class Pages:
             # Shielded: one client that leaves while all wait must not end the start for the others.
             pages = await asyncio.shield(self._served)
             if scope["type"] == "http":
+                first = scope["path"].split("/")[1]
+                # Of what is no page, anybody could make new series.
+                route = f"/{first}" if first in PATHS else UNMATCHED
 
                 async def send_with_headers(message: Message) -> None:
                     if message["type"] == "http.response.start":
                         message["headers"] = [*message.get("headers", ()), *_HEADERS]
+                        status = f"{message['status'] // 100}xx"
+                        self._metrics.http_requests.labels(route, method_of(scope), status).inc()
                     await send(message)
 
                 await pages(scope, receive, send_with_headers)

@@ -13,9 +13,11 @@ from sqlalchemy.orm import Session
 
 from shared.energy.budget import FULL, drained, refilled
 from shared.energy.models import Spending
+from shared.llm.calls import EXTRACTIVE
 
 HOUR = timedelta(hours=1)
 _MINUTE = timedelta(minutes=1)
+_OF_MODELS = func.count().filter(Spending.model != EXTRACTIVE)
 
 
 @dataclass
@@ -25,6 +27,8 @@ class HourOfEnergy:
     hour: datetime
     lowest: int = FULL
     calls: int = 0
+    model_calls: int = 0
+    """Of them those of models: the others were made by the rules that are built in."""
     by_kind: Counter[str] = field(default_factory=Counter)
     by_app: Counter[str] = field(default_factory=Counter)
 
@@ -34,14 +38,16 @@ def hours_of_energy(session: Session, hours: int, per_second: float, now: dateti
     present = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     found = {at: HourOfEnergy(at) for at in (present - before * HOUR for before in range(hours - 1, -1, -1))}
     first, hour = present - (hours - 1) * HOUR, _bucket(HOUR)
-    spent = select(hour, Spending.kind, Spending.app_id, func.sum(Spending.micro), func.count()).where(
+    spent = select(hour, Spending.kind, Spending.app_id, func.sum(Spending.micro), func.count(), _OF_MODELS).where(
         Spending.at >= first, Spending.at <= now
     )
-    for at, kind, app_id, micro, calls in session.execute(spent.group_by(hour, Spending.kind, Spending.app_id)):
+    grouped = spent.group_by(hour, Spending.kind, Spending.app_id)
+    for at, kind, app_id, micro, calls, model_calls in session.execute(grouped):
         one = found[datetime.fromtimestamp(int(at), UTC)]
         one.by_kind[kind] += int(micro)
         one.by_app[app_id] += int(micro)
         one.calls += calls
+        one.model_calls += model_calls
     _reckon_levels(session, found, per_second, now)
     return list(found.values())
 

@@ -15,6 +15,7 @@ from shared.contracts.jobs import MEMORY_PRIORITY, JobKind, JobMessage, Queue, t
 from shared.jobs import dispatch
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.queries import get_job
+from shared.llm.calls import EXTRACTIVE
 from tests.support.api import Api, open_api
 
 
@@ -44,6 +45,10 @@ def test_the_energy_of_the_last_hours_is_shown_by_kind_and_app(api: Api, hours: 
     assert [one["hour"] for one in shown[-2:]] == ["2026-03-01T12:00:00Z", "2026-03-01T13:00:00Z"][-hours:]
     assert len(shown) == hours
     assert (shown[-1]["calls"], shown[-1]["spent"], shown[-1]["byApp"]) == (1, 5, {"chat": 5})
+    # What the built-in agent did was no call of a model.
+    api.spend("chat", 0, model=EXTRACTIVE)
+    [last] = api.ask("GET", "/energy/history", params={"hours": 1})["hours"]
+    assert (last["calls"], last["modelCalls"]) == (2, 1)
     assert shown[-1]["lowestLevel"] == 95
     if hours > 1:
         assert (shown[-2]["calls"], shown[-2]["byKind"]) == (2, {"create_memory": 130})

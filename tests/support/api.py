@@ -94,8 +94,8 @@ class Api:
             )
             return insert_memory(session, Subject(app_id), new, Cause("extractive", "it ended", self.clock.now()), 10)
 
-    def spend(self, app_id: str, units: float, conversation_id: str | None = None) -> None:
-        call = ModelCall(WorkKind.CREATE, "ollama:m", round(units * 10), 0, False, CallOutcome.ANSWERED, 0.1)
+    def spend(self, app_id: str, units: float, conversation_id: str | None = None, *, model: str = "ollama:m") -> None:
+        call = ModelCall(WorkKind.CREATE, model, round(units * 10), 0, False, CallOutcome.ANSWERED, 0.1)
         with self.loop.database.write() as session:
             key = conversation_key(session, app_id, conversation_id) if conversation_id else None
             book(

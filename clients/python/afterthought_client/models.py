@@ -1458,6 +1458,10 @@ class HourAnswer(Model):
     Reckoned from the calls of each minute; never higher than it was.
     """
     calls: int
+    model_calls: Annotated[int, Field(alias="modelCalls")]
+    """
+    Of them those of models; the others were made by the built-in agent.
+    """
     spent: float
     by_kind: Annotated[dict[str, float], Field(alias="byKind")]
     by_app: Annotated[dict[str, float], Field(alias="byApp")]

@@ -4086,6 +4086,8 @@ export interface components {
             /** @description Reckoned from the calls of each minute; never higher than it was. */
             lowestLevel: number;
             calls: number;
+            /** @description Of them those of models; the others were made by the built-in agent. */
+            modelCalls: number;
             spent: number;
             byKind: {
                 [key: string]: number;

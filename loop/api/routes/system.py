@@ -49,6 +49,7 @@ class HourAnswer(ResponseModel):
     hour: datetime = Field(description="When it began, UTC.")
     lowest_level: float = Field(description="Reckoned from the calls of each minute; never higher than it was.")
     calls: int
+    model_calls: int = Field(description="Of them those of models; the others were made by the built-in agent.")
     spent: float
     by_kind: dict[str, float]
     by_app: dict[str, float] = Field(description="Of the ten apps that spent most in all these hours.")
@@ -197,6 +198,7 @@ def _hour(one: HourOfEnergy, apps: set[str]) -> HourAnswer:
         hour=one.hour,
         lowest_level=to_units(one.lowest),
         calls=one.calls,
+        model_calls=one.model_calls,
         spent=to_units(one.by_kind.total()),
         by_kind={kind: to_units(micro) for kind, micro in one.by_kind.items()},
         by_app={app_id: to_units(micro) for app_id, micro in one.by_app.items() if app_id in apps},
