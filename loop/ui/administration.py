@@ -1,76 +1,60 @@
-"""What an admin decides: which apps there are, and how each behaves; its tokens, its users, and its
-export as one JSON document. Answers that wait, erasures and who changed what are in ``audit``.
+"""What an admin decides: which apps there are, and how each behaves; its tokens, its users, and its export.
+
+The settings that can change while the service runs. Answers that wait, erasures and who changed what are in ``audit``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import Query
 from nicegui import ui
+from nicegui.elements.mixins.value_element import ValueElement
 from nicegui.events import UploadEventArguments
 
 from afterthought_client import models
-from loop.ui import tuning
 from loop.ui.audit import AdministrationState, Audit, build_erasures, show_answers
-from loop.ui.confirmation import confirmed, show_receipt
+from loop.ui.forms import Form, confirmed, show_receipt
 from loop.ui.frame import Frame, PageView
 from loop.ui.home import ANSWERED_BY, NAME, build_install, show_new_token
 from loop.ui.jobs import jobs_at
-from loop.ui.state import Draft
 from loop.ui.tables import (
     OUTLINED,
     PRIMARY,
     Act,
-    ListedCell,
+    Cell,
     PagedTable,
+    Row,
     Said,
     Tile,
     action,
-    amount,
     card,
-    counted,
     note,
-    number,
     rows_of,
+    show_table,
     show_views,
     tiles,
     time_cell,
 )
-from loop.ui.visitors import FormError, in_words_of, notify_error, notify_success
-from loop.ui.wording import words_of
+from loop.ui.visitors import FormError, notify_error, notify_success
+from loop.ui.wording import Labels, amount, counted, minute, number, size, words_of
+from shared.base.settings import AppTuning, Tuning, bounds_of
 from shared.text.lines import read_json
 
 
-@dataclass
-class UserTable:
-    """Users by id."""
+async def show_users(view: PageView) -> None:
+    """Show the users by id, each of whom can be erased."""
 
-    view: PageView
-
-    async def build(self) -> None:
-        """Build the place of the table, and show the first."""
-        with card("Users"):
-            head = ["User", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active", ""]
-            self.table = PagedTable(
-                "Users by id",
-                head,
-                rows_of(self.view.client.list_users, "users", self._row),
-                empty="The app holds nothing of anybody yet.",
-            )
-        await self.table.refresh()
-
-    def _row(self, one: models.UserAnswer) -> list[ListedCell]:
+    def row(one: models.UserAnswer) -> Row:
         counts = (one.conversations, one.messages, one.memories, one.facts)
-        erase = Act("Erase", lambda: self._erase(one), f"Erase {one.user_id}", is_danger=True)
+        erase = Act("Erase", lambda: erase_all(one), f"Erase {one.user_id}", is_danger=True)
         profile, active = "yes" if one.has_profile else "no", time_cell(one.last_active_at)
         return [one.user_id or "nobody named", *map(number, counts), profile, active, erase if one.user_id else ""]
 
-    async def _erase(self, one: models.UserAnswer) -> None:
+    async def erase_all(one: models.UserAnswer) -> None:
         user_id = one.user_id
         assert user_id is not None
         goes = [
@@ -79,75 +63,66 @@ class UserTable:
             f"{counted(one.facts, 'fact')}, with their history",
             "The profile and the consent" if one.has_profile else "No profile: there is none",
         ]
-        if not await confirmed(f"Erase everything of {user_id}?", goes, user_id):
-            return
-        done = await self.view.client.erase_user_data(user_id)
-        await self.table.refresh()
-        show_receipt(done.receipt, done.note)
+        if await confirmed(f"Erase everything of {user_id}?", goes, user_id):
+            done = await view.client.erase_user_data(user_id)
+            await table.refresh()
+            show_receipt(done.receipt, done.note)
+
+    with card("Users"):
+        head = ["User", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active", ""]
+        fetch = rows_of(view.client.list_users, "users", row)
+        table = PagedTable("Users by id", head, fetch, empty="The app holds nothing of anybody yet.")
+    await table.refresh()
 
 
 Grant = Literal["tokens", "uninstall", "answers"]
 _GRANTS: dict[Grant, str] = {"tokens": "issue tokens", "uninstall": "uninstall", "answers": "choose who answers"}
 
 
-@dataclass
-class TokenTable:
-    """The tokens of an app, the oldest first."""
+async def show_tokens(view: PageView) -> None:
+    """Show the tokens of an app, the oldest first, and the form that issues one."""
 
-    view: PageView
-    granted: dict[Grant, ui.checkbox] = field(default_factory=dict)
+    async def issue(label: str, user_id: str, **granted: bool) -> None:
+        grants = [grant for grant in _GRANTS if granted[grant] and not user_id]
+        issued = await view.client.issue_token(label=label or "", grants=grants, user_id=user_id or None)
+        for field in fields.values():
+            field.value = False if isinstance(field, ui.checkbox) else ""
+        await table.refresh()
+        show_new_token(issued.token or "")
 
-    async def build(self) -> None:
-        """Build the form and the table."""
-        with card("Issue a token"), ui.row().classes("items-center gap-3 w-full"):
-            self.label = ui.input("What it is for").props("outlined dense maxlength=200").classes("w-64")
-            self.label.on("keydown.enter", self._issue)
-            self.user = ui.input("A user's own (their id), or empty: the app's").props("outlined dense maxlength=200")
-            self.user.classes("w-80 max-w-full").on("keydown.enter", self._issue)
-            for grant, label in _GRANTS.items():
-                self.granted[grant] = ui.checkbox(f"May {label}").props("dense")
-                # A user's own token has no more than what is theirs.
-                self.granted[grant].bind_enabled_from(self.user, "value", lambda user: not user)
-            fields: dict[str, Any] = {"label": self.label, "user": self.user} | self.granted
-            self.draft = Draft(self.view, "token", fields)
-            action("Issue", self._issue, PRIMARY, icon="key")
-        with card("Tokens"):
-            head = ["For", "Number", "Whose", "May also", "Issued", "By", ""]
-            self.table = PagedTable(
-                "Tokens, the oldest first",
-                head,
-                rows_of(self.view.client.list_tokens, "tokens", self._row),
-                empty="The app has no token.",
-            )
-        await self.table.refresh()
-
-    def _row(self, one: models.TokenAnswer) -> list[ListedCell]:
-        end: ListedCell = time_cell(one.revoked_at, "revoked")
+    def row(one: models.TokenAnswer) -> Row:
+        end: Cell = time_cell(one.revoked_at, "revoked")
         if one.revoked_at is None:
-            end = Act("Revoke", lambda: self._revoke(one), f"Revoke {one.label or one.token_id}", is_danger=True)
+            end = Act("Revoke", lambda: revoke(one), f"Revoke {one.label or one.token_id}", is_danger=True)
         may = ", ".join(_GRANTS[grant] for grant in one.grants) or "–"
         whose = one.user_id or "the app's"
         return [one.label or "–", one.token_id, whose, may, time_cell(one.created_at), one.parent_id or "an admin", end]
 
-    async def _issue(self) -> None:
-        user_id = self.user.value or None
-        grants = [grant for grant, box in self.granted.items() if box.value and not user_id]
-        issued = await self.view.client.issue_token(label=self.label.value or "", grants=grants, user_id=user_id)
-        self.label.value = self.user.value = ""
-        for box in self.granted.values():
-            box.value = False
-        self.draft.forget()
-        await self.table.refresh()
-        show_new_token(issued.token or "")
-
-    async def _revoke(self, one: models.TokenAnswer) -> None:
+    async def revoke(one: models.TokenAnswer) -> None:
         goes = [
             "Whoever uses it is refused from now on, and so is whoever uses a token that was issued with it.",
             "It cannot be brought back.",
         ]
         if await confirmed(f"Revoke {one.label or one.token_id}?", goes, button="Revoke"):
-            await self.view.client.revoke_token(one.token_id)
-            await self.table.refresh()
+            await view.client.revoke_token(one.token_id)
+            await table.refresh()
+
+    with card("Issue a token"), ui.row().classes("items-center gap-3 w-full"):
+        label = ui.input("What it is for").props("maxlength=200").classes("w-64")
+        user = (
+            ui.input("A user's own (their id), or empty: the app's").props("maxlength=200").classes("w-80 max-w-full")
+        )
+        fields: dict[str, ValueElement[Any]] = {"label": label, "user_id": user}
+        for grant, name in _GRANTS.items():
+            # A user's own token has no more than what is theirs.
+            box = fields[grant] = ui.checkbox(f"May {name}").props("dense")
+            box.bind_enabled_from(user, "value", lambda user_id: not user_id)
+        Form(view, "token", fields, issue, button="Issue", icon="key")
+    with card("Tokens"):
+        head = ["For", "Number", "Whose", "May also", "Issued", "By", ""]
+        fetch = rows_of(view.client.list_tokens, "tokens", row)
+        table = PagedTable("Tokens, the oldest first", head, fetch, empty="The app has no token.")
+    await table.refresh()
 
 
 _MOST_BYTES = 64_000_000
@@ -157,7 +132,7 @@ def build_archives(view: PageView) -> None:
     """Build both ways."""
     with card("Export and import"):
         with ui.row().classes("items-end gap-3"):
-            user = ui.input("Only of this user (empty: of all)").props("outlined dense").classes("w-64")
+            user = ui.input("Only of this user (empty: of all)").classes("w-64")
 
             async def export() -> None:
                 user_id = (user.value or "").strip() or None
@@ -217,9 +192,8 @@ def register(frame: Frame) -> None:
 
         with card("Apps"):
             head = ["Name", "Id", "State", "Answered by", "Weight", "Budget an hour", "Budget a day", "Since"]
-            table = PagedTable(
-                "Apps by id", head, rows_of(page.client.list_apps, "apps", _row), empty="No app is installed yet."
-            )
+            fetch = rows_of(page.client.list_apps, "apps", _row)
+            table = PagedTable("Apps by id", head, fetch, empty="No app is installed yet.")
         await table.refresh()
 
     @frame.page("/administration/{app_id}", "Administration")
@@ -238,17 +212,15 @@ def _may_not(view: PageView) -> bool:
     return True
 
 
-def _row(one: models.ListedApp) -> list[ListedCell]:
-    return [
-        Said(one.name, address=f"/administration/{quote(one.app_id, safe='')}"),
-        one.app_id,
+def _row(one: models.ListedApp) -> Row:
+    name = Said(one.name, address=f"/administration/{quote(one.app_id, safe='')}")
+    state, budgets = (
         "installed" if one.installed else "uninstalled",
-        ANSWERED_BY[one.answered_by],
-        number(one.weight),
-        amount(one.hourly_budget),
-        amount(one.daily_budget),
-        time_cell(one.created_at),
-    ]
+        (amount(one.hourly_budget), amount(one.daily_budget)),
+    )
+    return [
+        name, one.app_id, state, ANSWERED_BY[one.answered_by], number(one.weight), *budgets, time_cell(one.created_at),
+    ]  # fmt: skip
 
 
 async def show_app(view: PageView) -> None:
@@ -280,7 +252,7 @@ async def show_app(view: PageView) -> None:
         tiles().show((one.name, one, one.build) for one in shown)
         if energy.by_kind:
             note("Of it: " + ", ".join(f"{words_of(kind)} {amount(units)}" for kind, units in energy.by_kind.items()))
-    await tuning.show_settings_of(view)
+    await show_settings_of(view)
 
 
 def _spent(name: str, units: float, budget: float | None, status: str | None, address: str) -> Tile:
@@ -290,36 +262,29 @@ def _spent(name: str, units: float, budget: float | None, status: str | None, ad
 
 def _build_form(view: PageView, details: models.AppDetails) -> None:
     with ui.element("div").classes("grid gap-3 w-full grid-cols-1 sm:grid-cols-2 lg:grid-cols-3"):
-        fields: dict[str, Any] = {
+        fields: dict[str, ValueElement[Any]] = {
             "name": ui.input("Name", value=details.name),
             "weight": ui.number("Weight beside other apps, 1 to 100", value=details.weight, precision=0, step=1),
             "hourly_budget": ui.number("Units in any hour, empty: no budget", value=details.hourly_budget),
             "daily_budget": ui.number("Units in any day, empty: no budget", value=details.daily_budget),
             "answered_by": ui.select(ANSWERED_BY, value=details.answered_by, label="Who answers"),
         }
-        for one in fields.values():
-            one.props("outlined dense").classes("w-full")
-    switches = {
+    fields |= {
         "approve_answers": ui.switch("A person approves each answer first", value=details.approve_answers),
         "shared_memory": ui.switch("What names no user is recalled for every user", value=details.shared_memory),
     }
-    fields |= switches
     saved = {name: getattr(details, name) for name in fields}
 
-    draft = Draft(view, "app", fields)
-
-    async def save() -> None:
+    async def save(**given: Any) -> None:
         # Only these, so that what another admin changed meanwhile stays.
-        changes = {name: one.value for name, one in fields.items() if one.value != saved[name]}
-        if "weight" in changes and changes["weight"] is not None:
+        changes = {name: value for name, value in given.items() if value != saved[name]}
+        if changes.get("weight") is not None:
             changes["weight"] = int(changes["weight"])
-        with in_words_of(_LABELS):
-            changed = await view.client.change_app(**changes)
+        changed = await view.client.change_app(**changes)
         saved.update({name: getattr(changed, name) for name in fields})
-        draft.forget()
         notify_success("Saved.")
 
-    action("Save", save, PRIMARY)
+    Form(view, "app", fields, save, labels=_LABELS)
 
 
 async def show_data(view: PageView) -> None:
@@ -331,9 +296,116 @@ async def show_data(view: PageView) -> None:
 Build = Callable[[PageView], Awaitable[None]]
 _BUILD: dict[str, Build] = {
     "app": show_app,
-    "tokens": lambda view: TokenTable(view).build(),
+    "tokens": show_tokens,
     "answers": show_answers,
-    "users": lambda view: UserTable(view).build(),
+    "users": show_users,
     "data": show_data,
     "audit": lambda view: Audit(view).build(),
 }
+
+
+_SOURCES = {"everywhere": "changed for all apps", "app": "changed for this app"}
+
+
+async def show_settings(view: PageView) -> None:
+    """Show both."""
+    tuning = await view.client.show_tuning()
+    with card("Retrieval settings of all apps"):
+        note("They hold at once, for apps that have none of their own.")
+        _build_tuning(view, ui.column().classes("w-full gap-3"), tuning)
+    with card("Storage"):
+        content = ui.column().classes("w-full gap-2")
+
+        async def look() -> None:
+            found = await view.client.show_storage()
+            content.clear()
+            with content:
+                ui.label(f"{size(found.size_bytes)} in all").classes("text-sm")
+                rows = [
+                    [one.table, number(one.rows), size(one.size_bytes),
+                     minute(one.oldest)]
+                    for one in found.tables
+                ]  # fmt: skip
+                show_table("Tables, the largest first", ["Table", "Rows", "Takes", "Reaches back to"], rows)
+
+        with content:
+            # Not by itself: on SQLite it goes through the whole database.
+            action("Look at the tables", look, OUTLINED, icon="storage")
+
+
+async def show_settings_of(view: PageView) -> None:
+    """Show an app's own."""
+    tuning = await view.client.show_app_tuning()
+    with card("Retrieval settings of this app"):
+        note("They hold at once, over those of all apps.")
+        _build_tuning(view, ui.column().classes("w-full gap-3"), tuning)
+
+
+def _build_tuning(view: PageView, container: ui.column, tuning: models.TuningAnswer) -> None:
+    container.clear()
+    group = AppTuning if view.app_id else Tuning
+    fields: dict[str, ValueElement[Any]] = {}
+    with container:
+        for name in (name for name, one in group.model_fields.items() if one.annotation is bool):
+            with ui.row().classes("items-center gap-2"):
+                fields[name] = _build_field(name, tuning)
+        with ui.element("div").classes("grid gap-3 w-full grid-cols-1 sm:grid-cols-2 lg:grid-cols-3"):
+            for name in (name for name in group.model_fields if name not in fields):
+                with ui.column().classes("gap-0"):
+                    fields[name] = _build_field(name, tuning).classes("w-full")
+
+        async def change(changes: dict[str, Any]) -> None:
+            tune = view.client.tune_app if view.app_id else view.client.tune_all
+            changed, labels = await tune(**changes), _labels()
+            within = [f"{labels[one][0]} takes {labels[one][1]} It was set to the nearest." for one in changed.clamped]
+            with container:
+                notify_success(" ".join([changed.note or "Changed.", *within]))
+            _build_tuning(view, container, changed)
+
+        async def save(**given: Any) -> None:
+            # What differs from what is in force; whole numbers as such.
+            changes: dict[str, Any] = {}
+            for name, found in given.items():
+                is_whole = Tuning.model_fields[name].annotation is int and found is not None
+                if (value := int(found) if is_whole else found) != getattr(tuning, name).value:
+                    changes[name] = value
+            await change(changes)
+
+        form = Form(view, f"tuning/{view.app_id}", fields, save, button="Save settings", labels=_labels())
+        with form.row:
+            action("Take all changes back", lambda: change(dict.fromkeys(fields)), OUTLINED)
+    if not view.may_write:
+        for one in [one for one in container.descendants() if hasattr(one, "disable")]:
+            one.disable()
+
+
+def _build_field(name: str, tuning: models.TuningAnswer) -> ValueElement[Any]:
+    """Build a field of the kind of its value, and say beneath it where it was changed."""
+    field = Tuning.model_fields[name]
+    kind: Any = field.annotation
+    label = str(field.title)
+    current, bounds = getattr(tuning, name), bounds_of(name)
+    built: ValueElement[Any]
+    if bounds is not None:
+        places, step = (0, 1.0) if kind is int else (2, 0.05)
+        label = f"{label}, {bounds[0]:,} to {bounds[1]:,}" if kind is int else label
+        built = ui.number(label, value=current.value, precision=places, step=step)
+    elif kind is bool:
+        built = ui.switch(label, value=current.value)
+    else:
+        built = ui.select([one.value for one in kind], value=current.value, label=label)
+    if current.source in _SOURCES:
+        ui.label(_SOURCES[current.source]).classes("muted text-xs")
+    return built
+
+
+def _labels() -> Labels:
+    """Return what the page calls each field of the interface, and what may stand in it."""
+    return {
+        models.TuneAll.model_fields[name].alias or name: (
+            str(field.title),
+            f"a {'whole ' if field.annotation is int else ''}number from {bounds[0]:,} to {bounds[1]:,}.",
+        )
+        for name, field in Tuning.model_fields.items()
+        if (bounds := bounds_of(name)) is not None
+    }

@@ -16,35 +16,33 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.chat import text_of
-from loop.ui.confirmation import confirmed, show_receipt
+from loop.ui.forms import confirmed, show_receipt
 from loop.ui.frame import PageView, chat_address, in_turn, live
-from loop.ui.session_view import long_text
 from loop.ui.state import Draft, PageState
 from loop.ui.tables import (
     OUTLINED,
     PRIMARY,
     Act,
+    Cell,
     KeptInPlace,
-    ListedCell,
     PagedTable,
+    Row,
     TokenLabels,
     action,
     actor_cell,
     card,
-    counted,
     danger,
     heading,
+    long_text,
     more_button,
     note,
-    number,
     read_pages,
     rows_of,
     time_cell,
     token_labels,
 )
-from loop.ui.times import show_time
 from loop.ui.visitors import notify_success
-from loop.ui.wording import words_of
+from loop.ui.wording import counted, number, show_time, words_of
 
 _SHOWN_CHARACTERS = 300
 _CHOICE = "no-caps unelevated toggle-color=cyan-9"
@@ -99,26 +97,13 @@ class Audit:
             caption = f"Changes of {_OF[self.of.value].lower()}, newest first"
             await PagedTable(caption, _HEAD[self.of.value], fetch, empty="Nothing was changed.").refresh()
 
-    def _row(self, one: Any, *about: str) -> list[ListedCell]:
-        who = actor_cell(one.actor, self.labels)
-        return [
-            time_cell(one.at),
-            words_of(one.kind),
-            *about,
-            who,
-            one.reason,
-            _in_short(one.before),
-            _in_short(one.after),
-        ]
+    def _row(self, one: Any, *about: str) -> Row:
+        who, what = actor_cell(one.actor, self.labels), words_of(one.kind)
+        return [time_cell(one.at), what, *about, who, one.reason, _in_short(one.before), _in_short(one.after)]
 
-    def _profile_row(self, one: models.AuditLine) -> list[ListedCell]:
-        return [
-            time_cell(one.last_at),
-            words_of(one.kind),
-            _whose(one),
-            actor_cell(one.actor, self.labels),
-            number(one.count),
-        ]
+    def _profile_row(self, one: models.AuditLine) -> Row:
+        who, what = actor_cell(one.actor, self.labels), words_of(one.kind)
+        return [time_cell(one.last_at), what, _whose(one), who, number(one.count)]
 
 
 def _whose(one: Any) -> str:
@@ -172,13 +157,12 @@ class AnswerQueue:
     @in_turn
     async def refresh(self) -> None:
         """Show the answers as they are now, as many pages as were asked for."""
-        fetch = rows_of(self.view.client.list_answers, "answers", lambda one: one, _LISTED, state=self.state.value)
+        fetch = rows_of(self.view.client.list_answers, "answers", limit=_LISTED, state=self.state.value)
         answers, cursor = await read_pages(fetch, self.pages)
         for one in answers:
             if one.state == "pending" and one.answer_id not in self.questions:
-                page = await self.view.client.list_messages(
-                    one.conversation_id, before=one.answers_position + 1, limit=1
-                )
+                list_messages, before = self.view.client.list_messages, one.answers_position + 1
+                page = await list_messages(one.conversation_id, before=before, limit=1)
                 self.questions[one.answer_id] = "\n".join(text_of(message) for message in page.messages)
         self.cards.show(((one.answer_id, one, partial(self._card, one)) for one in answers), self.written)
         self.none.set_visibility(not self.cards.built)
@@ -210,33 +194,26 @@ class AnswerQueue:
             with ui.column().classes("quoted w-full"):
                 long_text(self.questions[one.answer_id])
 
-            def note_writing() -> None:
-                self.written.add(one.answer_id)
-
-            words = ui.textarea("Answer", value=one.content or "").props("outlined autogrow dir=auto").classes("w-full")
-            words.on_value_change(note_writing)
-            reason = ui.input("Why it is rejected").props("outlined dense").classes("w-full")
-            reason.on_value_change(note_writing)
-
+            words = ui.textarea("Answer", value=one.content or "").props("dir=auto").classes("w-full")
+            reason = ui.input("Why it is rejected").classes("w-full")
+            for field in (words, reason):
+                field.on_value_change(lambda: self.written.add(one.answer_id))
             draft = Draft(self.view, f"answer/{one.answer_id}", {"words": words, "reason": reason})
 
-            async def approve() -> None:
-                changed = {} if words.value == one.content else {"content": words.value}
-                await self.view.client.approve_answer(one.answer_id, **changed)
-                self.written.discard(one.answer_id)
-                draft.forget()
-                await self.refresh()
-
-            async def reject() -> None:
-                why = {"reason": reason.value} if reason.value else {}
-                await self.view.client.reject_answer(one.answer_id, **why)
+            async def decide(*, is_approved: bool) -> None:
+                if is_approved:
+                    changed = {} if words.value == one.content else {"content": words.value}
+                    await self.view.client.approve_answer(one.answer_id, **changed)
+                else:
+                    why = {"reason": reason.value} if reason.value else {}
+                    await self.view.client.reject_answer(one.answer_id, **why)
                 self.written.discard(one.answer_id)
                 draft.forget()
                 await self.refresh()
 
             with ui.row():
-                action("Approve and send", approve, PRIMARY, icon="check")
-                action("Reject", reject, OUTLINED, icon="close")
+                action("Approve and send", partial(decide, is_approved=True), PRIMARY, icon="check")
+                action("Reject", partial(decide, is_approved=False), OUTLINED, icon="close")
         return card
 
 
@@ -247,20 +224,20 @@ async def build_erasures(view: PageView) -> None:
     """Build what can be erased, and the receipts of what was."""
     labels = await token_labels(view)
     erasing = Erasing(view)
+    offers: tuple[tuple[str, str, Callable[[], Awaitable[None]]], ...] = (
+        ("Purge the memories", "All memories go with the text of their history. Conversations stay.", erasing.purge),
+        ("Erase all data", "Everything the app ever held goes. The app stays, empty.", erasing.erase),
+        ("Uninstall, and keep what it remembers", "Its tokens are revoked.", partial(erasing.uninstall, purge=False)),
+        (
+            "Uninstall, and purge the memories", "Its tokens are revoked; its memories go.",
+            partial(erasing.uninstall, purge=True),
+        ),
+    )  # fmt: skip
     with card("Erase"):
-        _offer(
-            "Purge the memories", "All memories go with the text of their history. Conversations stay.", erasing.purge
-        )
-        _offer("Erase all data", "Everything the app ever held goes. The app stays, empty.", erasing.erase)
-        _offer(
-            "Uninstall, and keep what it remembers", "Its tokens are revoked.", lambda: erasing.uninstall(purge=False)
-        )
-        _offer(
-            "Uninstall, and purge the memories",
-            "Its tokens are revoked; its memories go.",
-            lambda: erasing.uninstall(purge=True),
-        )
-
+        for name, explanation, act in offers:
+            with ui.row().classes("items-center gap-3 w-full"):
+                danger(name, act)
+                note(explanation)
     fetch = rows_of(view.client.list_erasure_receipts, "erasures", lambda one: _row(one, labels), _LISTED)
     with card("Receipts"):
         head = ["What", "Of", "By", "When", "Rows", ""]
@@ -268,13 +245,7 @@ async def build_erasures(view: PageView) -> None:
     await erasing.receipts.refresh()
 
 
-def _offer(name: str, explanation: str, act: Callable[[], Awaitable[None]]) -> None:
-    with ui.row().classes("items-center gap-3 w-full"):
-        danger(name, act)
-        note(explanation)
-
-
-def _row(one: models.Receipt, labels: TokenLabels) -> list[ListedCell]:
+def _row(one: models.Receipt, labels: TokenLabels) -> list[Cell]:
     whose = one.user_id or (f"one {one.scope}" if one.scope in _OF_ONE else "all of the app")
     count = number(sum(one.erased.values()))
 
@@ -296,20 +267,18 @@ class Erasing:
         if await confirmed(f"Purge the memories of {app.name}?", goes, self.view.app_id, button="Purge"):
             done = await self.view.client.purge_memories()
             left = done.still_remembered
-            summary = (
-                f"Still remembered: {counted(left.facts, 'fact')}, {counted(left.messages, 'message')}, "
-                f"{counted(left.summaries, 'summary', 'summaries')}."
-            )
-            await self._show(done.receipt, f"{summary} {done.note or ''}".strip())
+            summaries = counted(left.summaries, "summary", "summaries")
+            stays = f"{counted(left.facts, 'fact')}, {counted(left.messages, 'message')}, {summaries}"
+            await self._show(done.receipt, f"Still remembered: {stays}. {done.note or ''}".strip())
 
     async def erase(self) -> None:
         """Erase everything."""
         app = await self.view.client.show_app()
         stats = await self.view.client.show_retrieval_stats()
+        conversations = counted(app.open_conversations + app.ended_conversations, "conversation")
+        summaries = counted(stats.total_summaries, "summary", "summaries")
         goes = [
-            f"{counted(app.open_conversations + app.ended_conversations, 'conversation')} with "
-            f"{counted(stats.total_messages, 'message')} and "
-            f"{counted(stats.total_summaries, 'summary', 'summaries')}",
+            f"{conversations} with {counted(stats.total_messages, 'message')} and {summaries}",
             f"{_memories(app)} and all facts, with their history",
             "Profiles, recorded sessions, jobs, vectors and events",
         ]

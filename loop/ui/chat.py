@@ -13,16 +13,14 @@ from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client import models
-from loop.ui.choosers import choose_subject
+from loop.ui.forms import choose_subject
 from loop.ui.frame import SHOWN_ERRORS, Frame, PageView, in_turn, live, mark_current
 from loop.ui.memory_panel import MemoryPanel
 from loop.ui.recall import RecallPanel
-from loop.ui.session_view import long_text, rendered_text
 from loop.ui.state import Draft, PageState
-from loop.ui.tables import FLAT, action, badge, counted, heading, more_button, note
-from loop.ui.times import day_group, local, long_day, minute
+from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, heading, long_text, more_button, note, rendered_text
 from loop.ui.visitors import FormError, notify_success
-from loop.ui.wording import message_of
+from loop.ui.wording import counted, day_group, local, long_day, message_of, minute
 
 _LISTED = 30
 _SHOWN = 50
@@ -109,7 +107,7 @@ def register(frame: Frame) -> None:
         with ui.row().classes("w-full items-center gap-3"):
             user_id = await choose_subject(view, state)
             ui.space()
-            MemoryPanel(view, user_id).pill()
+            MemoryPanel(view, user_id)
         chat = ChatPage(view, user_id, state, await view.client.show_app())
         await chat.build()
         if state.conversation:
@@ -144,7 +142,7 @@ class ChatPage:
         with ui.element().classes("chat") as self.whole:
             with ui.column().classes("list gap-2"):
                 if self.view.may_write:
-                    new = ui.button("New conversation", icon="add").props("outline no-caps").classes("w-full")
+                    new = ui.button("New conversation", icon="add").props("outline").classes("w-full")
                     # A double click begins one.
                     new.on("click", self.begin, throttle=1.0, trailing_events=False)
                     if not self.user_id:
@@ -163,8 +161,7 @@ class ChatPage:
                 self.nothing = ui.column().classes("w-full items-center gap-2 py-8 text-center")
                 self.foot = ui.column().classes("foot w-full gap-2")
             self.recall = RecallPanel(self.view)
-        remember = ui.button("Remember", icon="psychology", on_click=self.remember)
-        remember.classes("remember").props("unelevated no-caps size=sm color=cyan-9")
+        action("Remember", self.remember, PRIMARY, icon="psychology").classes("remember").props("size=sm")
         ui.run_javascript(_SCRIPT)
         self.earlier.set_visibility(False)
         self._welcome("Choose a conversation, or begin one.")
@@ -199,14 +196,8 @@ class ChatPage:
                     ui.label("No conversations yet.").classes("muted").props("role=listitem")
 
     def _entry(self, one: models.ConversationAnswer) -> None:
-        async def opened() -> None:
-            await self.open(one.conversation_id)
-
-        entry = (
-            ui.button(on_click=opened)
-            .props("flat no-caps align=left role=listitem text-color='' color=''")
-            .classes("w-full font-normal")
-        )
+        entry = ui.button(on_click=lambda: self.open(one.conversation_id)).classes("w-full font-normal")
+        entry.props("flat align=left role=listitem text-color='' color=''")
         with entry, ui.column().classes("gap-0 w-full min-w-0 items-start"):
             ui.label(_title_of(one)).classes("ellipsis w-full text-left")
             self.status_labels[one.conversation_id] = ui.label(_status_of(one)).classes("muted text-xs text-left")
@@ -242,9 +233,7 @@ class ChatPage:
         if around:
             page = await client.list_messages(conversation_id, around=around, limit=_SHOWN)
         else:
-            page = await client.list_messages(
-                conversation_id, before=max(self.conversation.message_count, 1), limit=_SHOWN
-            )
+            page = await client.list_messages(conversation_id, before=max(found.message_count, 1), limit=_SHOWN)
         self.earlier.set_visibility(False)
         self._show_messages(page.messages, sought=around)
         self._build_head()
@@ -261,9 +250,8 @@ class ChatPage:
     async def show_earlier(self) -> None:
         """Show what was said before the first message that is shown."""
         assert self.conversation is not None
-        page = await self.view.client.list_messages(
-            self.conversation.conversation_id, before=self.first_position, limit=_SHOWN
-        )
+        name = self.conversation.conversation_id
+        page = await self.view.client.list_messages(name, before=self.first_position, limit=_SHOWN)
         self._show_messages(page.messages, at_the_top=True)
 
     def _show_messages(
@@ -311,19 +299,18 @@ class ChatPage:
             badge(conversation.state, "cyan-9" if conversation.state == "open" else "grey-8")
             ui.label(conversation.user_id or "nobody named").classes("muted")
             ui.space()
-            recalled = ui.button("Recalled", icon="manage_search")
-            recalled.on_click(lambda: self.whole.classes(toggle="recalling"))
-            recalled.props("flat no-caps dense aria-label=Recalled").classes("to-recalled slim")
+            recalled = action("Recalled", lambda: self.whole.classes(toggle="recalling"), FLAT, icon="manage_search")
+            recalled.props("aria-label=Recalled").classes("to-recalled slim")
             if not self.view.may_write:
                 return
             if conversation.state == "ended":
                 action("Summarise now", self.summarise, FLAT, icon="summarize")
                 return
             memory = ui.select(_MEMORY, value=conversation.memory, label="Memory", on_change=self._change_memory)
-            memory.props("outlined dense options-dense").classes("w-40")
+            memory.classes("w-40")
             slim = action("Summarise now", self.summarise, FLAT, icon="summarize").classes("slim")
             slim.props("aria-label='Summarise now'")
-            ui.button("End", icon="done_all", on_click=self.end).props("outline no-caps dense").classes("px-3")
+            action("End", self.end, OUTLINED, icon="done_all").props("dense").classes("px-3")
 
     def _build_foot(self) -> None:
         conversation = self.conversation
@@ -340,7 +327,7 @@ class ChatPage:
             self.unsent = ui.label().classes("said refusal").props("role=alert")
             self.unsent.set_visibility(False)
             hint = "Enter sends, Shift+Enter begins a new line"
-            field = ui.textarea("Message").props(f"outlined autogrow rows=2 hint='{hint}'").classes("w-full")
+            field = ui.textarea("Message").props(f"rows=2 hint='{hint}'").classes("w-full")
             draft = Draft(self.view, f"message/{conversation.conversation_id}", {"message": field}, says_so=False)
 
             async def send() -> None:

@@ -11,16 +11,15 @@ from nicegui.elements.mixins.value_element import ValueElement
 from nicegui.events import SortableEventArguments
 
 from afterthought_client import models
-from loop.ui.choosers import CHOICES, FoundSelect, projects_to_choose
 from loop.ui.composition_history import CompositionHistory
+from loop.ui.forms import CHOICES, FoundSelect, projects_to_choose
 from loop.ui.frame import Frame, PageView, in_turn, live
-from loop.ui.session_view import made_how, session_name, short
 from loop.ui.sessions import STYLE
 from loop.ui.state import Draft, PageState
-from loop.ui.tables import FLAT, OUTLINED, PRIMARY, SERIES_COLOURS, action, counted, fill, heading, icon_button, note
-from loop.ui.times import day
+from loop.ui.tables import FLAT, OUTLINED, PRIMARY, SERIES_COLOURS, action, fill, heading, icon_button, note
 from loop.ui.versions import CompressionForm
 from loop.ui.visitors import FormError, in_words_of, notify_success
+from loop.ui.wording import counted, day, made_how, session_name, short
 
 AUTOMATIC, ORIGINAL = "auto", "original"
 _WAYS = {"original": "The original", "version": "Version {}", "join": "Version {}, as soon as it is made",
@@ -28,10 +27,10 @@ _WAYS = {"original": "The original", "version": "Version {}", "join": "Version {
 
 
 _STYLE = """
-.timeline { display: flex; align-items: stretch; gap: 1.75rem; width: 100%; overflow-x: auto; padding: .25rem; }
-.timeline > .q-list { display: flex; gap: 1.75rem; } .timeline > .q-list:empty { display: none; }
+.timeline, .timeline > .q-list { display: flex; align-items: flex-start; gap: 1.75rem; }
+.timeline { width: 100%; overflow-x: auto; padding: .25rem; } .timeline > .q-list:empty { display: none; }
 .part, .composed { position: relative; width: 17rem; flex: none; border-top: 6px solid var(--part); }
-.part::after { content: "→"; position: absolute; right: -1.5rem; top: 50%; color: var(--muted); }
+.part::after { content: "→"; position: absolute; right: -1.5rem; top: 4.5rem; color: var(--muted); }
 .composed { width: 11rem; border: 2px dashed var(--line); justify-content: center; }
 .budget { position: relative; display: flex; gap: 1px; width: 100%; height: 1.25rem; border-radius: .25rem;
   background: rgb(127 127 127 / .18); overflow: hidden; }
@@ -40,6 +39,8 @@ _STYLE = """
 @media (max-width: 899px) {
   .timeline, .timeline > .q-list { flex-direction: column; } .part, .composed { width: 100%; }
   .part::after { content: "↓"; right: 50%; top: auto; bottom: -1.6rem; }
+  /* There they stand one below the other. */
+  .part .move .q-icon { transform: rotate(90deg); }
 }
 """
 
@@ -63,6 +64,8 @@ class PartCard:
                 ui.space()
                 self.earlier = icon_button("arrow_back", f"Move earlier: {name}", lambda: composer.move(self, -1))
                 self.later = icon_button("arrow_forward", f"Move later: {name}", lambda: composer.move(self, 1))
+                for button in (self.earlier, self.later):
+                    button.classes("move")
                 icon_button("close", f"Remove: {name}", lambda: composer.remove(self))
             self._title = heading("", 3).style("overflow-wrap: anywhere").props("dir=auto")
             about = f"{name} · {day(session.last_timestamp)} · original {short(session.original_tokens)} tokens"
@@ -70,7 +73,7 @@ class PartCard:
             self._version = ui.select(self._options(), value=AUTOMATIC, label="Version", on_change=self._changed)
             self._tokens = ui.number("Allocation (tokens)", min=0, step=100, on_change=self._change_tokens)
             for field in (self._version, self._tokens):
-                field.props("outlined dense options-dense debounce=200").classes("w-full")
+                field.props("debounce=200").classes("w-full")
             self._recompress = ui.checkbox("Recompress from original", on_change=self._switch).props("dense")
             self._form_area = ui.column().classes("w-full")
             self._status = note("").classes("said")
@@ -234,7 +237,7 @@ class Composer:
             self._status = ui.label().props("role=status aria-label=Budget").classes("said")
             with ui.row().classes("w-full items-center gap-x-3 gap-y-2"):
                 self._name = ui.input("Name", placeholder="feature-x").classes("grow min-w-[12rem]")
-                self._name.props("outlined dense debounce=200")
+                self._name.props("debounce=200")
                 self._markdown = ui.checkbox("Markdown", value=True)
                 self._jsonl = ui.checkbox("JSONL", value=True)
                 if self._view.may_write:
@@ -251,7 +254,7 @@ class Composer:
             self._session.classes("grow")
             action("Add session", self._add_chosen, OUTLINED, icon="add")
         with ui.row().classes("w-full items-center gap-2"):
-            self._work = ui.input("What you work on").props("outlined dense").classes("grow min-w-[14rem]")
+            self._work = ui.input("What you work on").classes("grow min-w-[14rem]")
             self._work.on("keydown.enter", self.suggest)
             action("Suggest sessions", self.suggest, OUTLINED, icon="lightbulb")
         self._suggested = ui.column().classes("w-full gap-1").props("role=list aria-label='Suggested sessions'")
@@ -271,7 +274,7 @@ class Composer:
             self._strategy = ui.select(_STRATEGIES, value="equal", label="Allocation", on_change=self.change)
             self._order = ui.select(_ORDERS, value="as-given", label="Order", on_change=self.change)
             for field in (self._budget, self._window, self._strategy, self._order):
-                field.props("outlined dense options-dense debounce=200")
+                field.props("debounce=200")
 
     async def _choose(self) -> None:
         if self._projects.value == self._project_id or self._projects.value is None:

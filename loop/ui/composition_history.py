@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Literal
 
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.confirmation import confirmed
+from loop.ui.forms import Form, confirmed, dialog
 from loop.ui.frame import PageView
-from loop.ui.session_view import dialog, foot, rendered_text
-from loop.ui.tables import FLAT, PagedCards, action, badge, counted, heading, note
-from loop.ui.times import minute
+from loop.ui.tables import FLAT, PagedCards, action, badge, heading, note, rendered_text
 from loop.ui.visitors import notify_success
+from loop.ui.wording import counted, minute
 
 TakeOver = Callable[[models.CompositionAnswer], Awaitable[None]]
+_Written = Literal["markdown", "jsonl"]
 _SHOWN = 10
 _READ_CHARACTERS = 20_000
 _SMALL = f"{FLAT} size=sm"
@@ -26,8 +27,7 @@ class CompositionHistory:
     """The list, newest first; ``take_over`` puts what was asked for back into the builder."""
 
     def __init__(self, view: PageView, take_over: TakeOver) -> None:
-        self._view = view
-        self._take_over = take_over
+        self._view, self._take_over = view, take_over
         self._project_id: str | None = None
 
     def build(self) -> None:
@@ -61,41 +61,40 @@ class CompositionHistory:
             tokens = f"{one.total_tokens:,} of {one.token_budget:,} tokens" if one.state == "ready" else "…"
             note(f"{tokens} · {counted(one.total_messages, 'message')} · {minute(one.created_at)}")
             parts = ", ".join(f"{part.session_id} {part.version_id}" for part in one.components)
-            ui.label(parts).classes("muted text-sm said")
-            used = ui.label(_use_of(one)).classes("muted text-sm said")
+            note(parts).classes("said")
+            used = note(_use_of(one)).classes("said")
             if one.failure:
                 ui.label(one.failure).classes("said refusal text-sm")
+            acts: list[tuple[str, str, Callable[[], object]]] = []
+            formats = one.request.get("outputFormat", "both") if one.state == "ready" else ""
+            if formats in ("markdown", "both"):
+                acts.append(("Read", "article", partial(self._read, one, used)))
+                acts.append(("Markdown", "download", partial(self._download, one, "markdown", used)))
+            if formats in ("jsonl", "both"):
+                acts.append(("JSONL", "download", partial(self._download, one, "jsonl", used)))
+            if self._view.may_write:
+                acts.append(("Take over", "edit", partial(self._take_over, one)))
+                if one.state == "ready":
+                    acts.append(("Used in…", "how_to_reg", partial(self._ask_who_used, one)))
+                if one.state != "working":
+                    acts.append(("Compose again", "replay", partial(self._again, one)))
+                acts.append(("Remove", "delete", partial(self._remove, one)))
             with ui.row().classes("gap-1"):
-                self._documents(one, used)
-                if self._view.may_write:
-                    action("Take over", lambda: self._take_over(one), _SMALL, icon="edit", of=one.name)
-                    if one.state == "ready":
-                        action("Used in…", lambda: self._ask_who_used(one), _SMALL, icon="how_to_reg", of=one.name)
-                    if one.state != "working":
-                        action("Compose again", lambda: self._again(one), _SMALL, icon="replay", of=one.name)
-                    action("Remove", lambda: self._remove(one), _SMALL, icon="delete", of=one.name)
-
-    def _documents(self, one: models.CompositionAnswer, used: ui.label) -> None:
-        formats = one.request.get("outputFormat", "both")
-        if one.state != "ready":
-            return
-        if formats in ("markdown", "both"):
-            action("Read", lambda: self._read(one, used), _SMALL, icon="article", of=one.name)
-            action("Markdown", lambda: self._download(one, "markdown", used), _SMALL, icon="download", of=one.name)
-        if formats in ("jsonl", "both"):
-            action("JSONL", lambda: self._download(one, "jsonl", used), _SMALL, icon="download", of=one.name)
+                for name, icon, act in acts:
+                    action(name, act, _SMALL, icon=icon, of=one.name)
 
     async def _read(self, one: models.CompositionAnswer, used: ui.label) -> None:
         text = await self._view.client.show_composition_text(one.composition_id, "markdown")
         with dialog(one.name, is_wide=True), ui.column().classes("reader card").props("role=document"):
             rendered_text(text, _READ_CHARACTERS)
-        used.set_text(_use_of(await self._view.client.show_composition(one.composition_id)))
+        await self._show_use(one, used)
 
-    async def _download(
-        self, one: models.CompositionAnswer, form: Literal["markdown", "jsonl"], used: ui.label
-    ) -> None:
+    async def _download(self, one: models.CompositionAnswer, form: _Written, used: ui.label) -> None:
         text = await self._view.client.show_composition_text(one.composition_id, form)
         ui.download.content(text, f"{one.name}.{'md' if form == 'markdown' else 'jsonl'}")
+        await self._show_use(one, used)
+
+    async def _show_use(self, one: models.CompositionAnswer, used: ui.label) -> None:
         used.set_text(_use_of(await self._view.client.show_composition(one.composition_id)))
 
     async def _again(self, one: models.CompositionAnswer) -> None:
@@ -104,15 +103,14 @@ class CompositionHistory:
         await self.refresh()
 
     def _ask_who_used(self, one: models.CompositionAnswer) -> None:
-        async def note() -> None:
-            await self._view.client.use_composition(one.composition_id, session.value or "")
+        async def note_use(session_id: str) -> None:
+            await self._view.client.use_composition(one.composition_id, session_id or "")
             await self.refresh()
-            shown.close()
 
         with dialog(f"Who began with {one.name}?") as shown:
-            session = ui.input("Session's id").props("outlined dense autofocus").classes("w-full")
-            session.on("keydown.enter", note)
-            foot(shown, "Note it", note)
+            session = ui.input("Session's id").props("autofocus").classes("w-full")
+            name = f"used/{one.composition_id}"
+            Form(self._view, name, {"session_id": session}, note_use, button="Note it", within=shown)
 
     async def _remove(self, one: models.CompositionAnswer) -> None:
         goes = ["Its documents go; its sessions and their versions stay."]

@@ -12,8 +12,8 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from afterthought_client.models import FactAnswer
 from loop.ui.frame import COLOURS
-from loop.ui.tables import icon_button
-from loop.ui.times import ago
+from loop.ui.tables import FLAT, PRIMARY, action, icon_button
+from loop.ui.wording import ago
 
 Category = Literal["project", "preference", "identity"]
 CATEGORIES: dict[Category, str] = {"project": "Project", "preference": "Preference", "identity": "Identity"}
@@ -69,20 +69,16 @@ class FactCard:
                 self.box = ui.checkbox(on_change=self._handlers.choose).props("dense")
                 self.box.set_visibility(False)
                 with ui.column().classes("grow min-w-0 gap-1"):
-                    self._text = TextElement(tag="button" if self._may_write else "div", text="").classes(
-                        "fact-text said"
-                    )
-                    self._text.on("click", self._click, js_handler=_BARE)
+                    self._text = TextElement(tag="button" if self._may_write else "div", text="")
+                    self._text.classes("fact-text said").on("click", self._click, js_handler=_BARE)
                     self._bar = ui.element("div").classes("confidence w-full")
                     self._bar.props("role=meter aria-valuemin=0 aria-valuemax=100")
                     with self._bar:
                         self._fill = ui.element("div")
                     self._heard_label = ui.label().classes("muted text-xs ellipsis w-full")
                 # In the place of the button, while many are managed.
-                self._pinned = ui.icon("push_pin", size="xs", color="deep-orange-9").props(
-                    "role=img aria-label=Pinned aria-hidden=false"
-                )
-                self._pinned.set_visibility(False)
+                self._pinned = ui.icon("push_pin", size="xs", color="deep-orange-9")
+                self._pinned.props("role=img aria-label=Pinned aria-hidden=false").set_visibility(False)
                 with ui.row().classes("fact-acts no-wrap gap-0") as self._acts:
                     self._pin = icon_button("push_pin", "Pin", lambda: self._handlers.pin(self))
                     icon_button("edit_note", "Edit in full", self._open_in_full)
@@ -112,9 +108,8 @@ class FactCard:
         self.element.classes("pinned") if fact.pinned else self.element.classes(remove="pinned")
         self._pinned.set_visibility(fact.pinned and self._shows_no_acts)
         self._acts.classes("stays") if fact.pinned else self._acts.classes(remove="stays")
-        self._pin.props(
-            f"aria-label={'Unpin' if fact.pinned else 'Pin'} color={'deep-orange-9' if fact.pinned else ''}"
-        )
+        name, colour = ("Unpin", "deep-orange-9") if fact.pinned else ("Pin", "")
+        self._pin.props(f"aria-label={name} color={colour}")
         when = f"heard {ago(fact.last_seen)}" + (f", {fact.mention_count} times" if fact.mention_count > 1 else "")
         self._heard_label.set_text(f"{fact.user_id or 'nobody named'} · {when}" if self._tells_user else when)
 
@@ -151,7 +146,7 @@ class FactCard:
         self._view.set_visibility(False)
         with self._editor:
             text = ui.input(value=self.fact.fact).classes("w-full")
-            text.props("dense outlined autofocus aria-label='Fact' hint='Enter saves, Escape cancels'")
+            text.props("autofocus aria-label='Fact' hint='Enter saves, Escape cancels'")
             text.on("keydown.enter", lambda: self._handlers.save(self, text, None), js_handler=_BARE)
             # Stopped, as the sheet around it would close too.
             text.on("keydown.escape.stop", self.close, js_handler=_BARE)
@@ -166,10 +161,8 @@ class FactCard:
         self._view.set_visibility(False)
         self._editor.clear()
         with self._editor, ui.column().classes("w-full gap-2"):
-            text = ui.textarea(value=self.fact.fact).classes("w-full")
-            text.props("outlined autogrow autofocus aria-label='Fact'")
+            text = ui.textarea(value=self.fact.fact).classes("w-full").props("autofocus aria-label='Fact'")
             category = ui.select(CATEGORIES, value=self.fact.category, label="Category").classes("w-full")
-            category.props("outlined dense")
 
             async def save() -> None:
                 await self._handlers.save(self, text, category.value)
@@ -177,7 +170,5 @@ class FactCard:
             text.on("keydown.escape.stop", self.close, js_handler=_BARE)
             text.on("keydown.ctrl.enter", save, js_handler=_BARE)
             with ui.row().classes("w-full justify-end gap-2"):
-                ui.button("Cancel", on_click=self.close, color=None).props("flat no-caps dense")
-                ui.button("Save", on_click=save, color=None).props("unelevated no-caps dense color=cyan-9").classes(
-                    "px-3"
-                )
+                action("Cancel", self.close, FLAT, color=None)
+                action("Save", save, PRIMARY).props("dense").classes("px-3")

@@ -28,6 +28,12 @@ from loop.ui.state import SCRIPT, PageAddress, PageState, own_drafts_only
 from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, login_url, present_login
 from loop.ui.wording import message_of
 
+for _kind, _look in (
+    (ui.input, "outlined dense"), (ui.number, "outlined dense"), (ui.input_chips, "outlined dense"),
+    (ui.select, "outlined dense options-dense"), (ui.textarea, "outlined autogrow"), (ui.button, "no-caps"),
+):  # fmt: skip
+    # Of all pages: one look of fields and buttons.
+    _kind.default_props(_look)
 P = ParamSpec("P")
 SHOWN_ERRORS = (AfterthoughtError, FormError)
 """What a page shows instead of failing."""

@@ -10,16 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from nicegui import ui
 
 from afterthought_client import ApiError, AsyncAfterthought, models
-from loop.ui.frame import PageView, in_turn, live, press_once
-from loop.ui.state import Draft
-from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, counted, heading, more_button, note, number
-from loop.ui.times import show_time
-from loop.ui.visitors import in_words_of, notify_success
+from loop.ui.forms import Form, dialog
+from loop.ui.frame import PageView, in_turn, live
+from loop.ui.tables import FLAT, OUTLINED, PRIMARY, PagedCards, action, badge, heading, note, rows_of
+from loop.ui.visitors import notify_success
+from loop.ui.wording import counted, number, show_time
 
 ANSWERED_BY = {"loop": "Afterthought", "app": "The app itself"}
 NAME = ("Name", "1 to 200 characters.")
@@ -78,7 +79,6 @@ class Home:
     def __init__(self, view: PageView) -> None:
         self._view = view
         self._needs: list[Need] = []
-        self._cursor: str | None = None
         self._needing = ui.column().classes("w-full gap-2")
         self._needing.set_visibility(False)
         self._apps = ui.column().classes("w-full gap-2")
@@ -105,29 +105,15 @@ class Home:
 
     async def show_apps(self) -> None:
         """Show the first apps; what to do first where there is none."""
-        first = await self._next()
         with self._apps:
-            if not first:
+            fetch = rows_of(self._view.client.list_apps, "apps", limit=_LISTED, counted=True)
+            if not (await fetch(None))[0]:
                 _show_beginning(self._view)
                 return
             heading("Apps")
-            with ui.element("div").classes("card !p-0").props("role=group aria-label=Apps") as whole:
-                for one in first:
-                    _show_app(one)
-
-            async def show_more() -> None:
-                with whole:
-                    for one in await self._next():
-                        _show_app(one)
-                more.set_visibility(self._cursor is not None)
-
-            more = more_button(show_more, "More apps")
-            more.set_visibility(self._cursor is not None)
-
-    async def _next(self) -> list[models.ListedApp]:
-        page = await self._view.client.list_apps(counted=True, limit=_LISTED, cursor=self._cursor)
-        self._cursor = page.cursor
-        return page.apps
+            cards = PagedCards[models.ListedApp]("Apps", fetch, _show_app, empty="", more="More apps")
+            cards.container.classes("card !p-0", remove="gap-2").props("role=group")
+        await cards.refresh()
 
 
 def _show_app(one: models.ListedApp) -> None:
@@ -147,7 +133,9 @@ def _show_app(one: models.ListedApp) -> None:
         ):
             ui.label(figure).classes("figure")
         last = holds.last_active_at
-        active = note("not used yet") if last is None else show_time(last, "active").classes(replace="muted text-sm")
+        # What was brought in from elsewhere is there, though nobody has been active here.
+        never = "not active here yet" if holds.memories or holds.conversations or holds.users else "not used yet"
+        active = note(never) if last is None else show_time(last, "active").classes(replace="muted text-sm")
         active.classes("w-40")
 
 
@@ -225,21 +213,19 @@ def _show_beginning(view: PageView) -> None:
 
 def build_install(view: PageView) -> None:
     """Build the form that installs an app and shows how it begins."""
-    with ui.row().classes("items-center gap-3 w-full"):
-        app_id = ui.input("Id, as in addresses").props("outlined dense").classes("w-56")
-        name = ui.input("Name").props("outlined dense").classes("w-56")
-        answered_by = ui.select(ANSWERED_BY, value="app", label="Who answers").props("outlined dense").classes("w-44")
 
-        async def install() -> None:
-            known = (app_id.value or "").strip()
-            with in_words_of(_INSTALL_LABELS):
-                await view.client.install_app(known, (name.value or "").strip() or known, answered_by=answered_by.value)
-            draft.forget()
-            await _show_first_call(view, known)
+    async def install(app_id: str, name: str, answered_by: Any) -> None:
+        known = (app_id or "").strip()
+        await view.client.install_app(known, (name or "").strip() or known, answered_by=answered_by)
+        await _show_first_call(view, known)
 
-        name.on("keydown.enter", install)
-        press_once(action("Install", lambda: None, PRIMARY, icon="add"), install)
-        draft = Draft(view, "install", {"app_id": app_id, "name": name, "answered_by": answered_by})
+    with ui.row().classes("items-start gap-3 w-full"):
+        fields = {
+            "app_id": ui.input("Id, as in addresses").classes("w-56"),
+            "name": ui.input("Name").classes("w-56"),
+            "answered_by": ui.select(ANSWERED_BY, value="app", label="Who answers").classes("w-44"),
+        }
+        Form(view, "install", fields, install, button="Install", icon="add", labels=_INSTALL_LABELS)
 
 
 async def _show_first_call(view: PageView, app_id: str) -> None:
@@ -306,27 +292,23 @@ def _show_token(
     title: str, token: str, build: Callable[[], Callable[[], None]] | None = None, way_on: str | None = None
 ) -> None:
     """Show a token once, and beneath it what ``build`` builds, which returns what ends it; then go on."""
-    with ui.context.client.content, ui.dialog(value=True).props("persistent") as dialog:
-        dialog.props["aria-label"] = title
-        with ui.card().classes("w-full max-w-2xl gap-3"):
-            ui.label(title).classes("text-lg font-semibold said").props("role=heading aria-level=2")
-            ui.label("Its token is shown this once, and kept nowhere. Copy it now.")
-            with ui.row().classes("w-full items-center no-wrap gap-2"):
-                field = ui.input("Token", value=token).props("outlined dense readonly").classes("grow font-mono")
-                action("Copy", lambda: _copy(token), OUTLINED, icon="content_copy").props("autofocus")
-            end = build() if build is not None else lambda: None
+    with dialog(title, is_final=True) as shown:
+        ui.label("Its token is shown this once, and kept nowhere. Copy it now.")
+        with ui.row().classes("w-full items-center no-wrap gap-2"):
+            field = ui.input("Token", value=token).props("readonly").classes("grow font-mono")
+            action("Copy", lambda: _copy(token), OUTLINED, icon="content_copy").props("autofocus")
+        end = build() if build is not None else lambda: None
 
-            def close() -> None:
-                end()
-                if way_on is not None:
-                    ui.navigate.to(way_on)
-                # Nor does the page keep it.
-                field.value = ""
-                dialog.close()
-                dialog.clear()
+        def close() -> None:
+            end()
+            if way_on is not None:
+                ui.navigate.to(way_on)
+            # Nor does the page keep it.
+            field.value = ""
+            shown.close()
 
-            with ui.row().classes("w-full justify-end"):
-                action("Done", close, PRIMARY)
+        with ui.row().classes("w-full justify-end"):
+            action("Done", close, PRIMARY)
 
 
 def _copy(text: str) -> None:

@@ -14,29 +14,29 @@ from nicegui.events import GenericEventArguments
 
 from afterthought_client import models
 from afterthought_client.calls import OMIT
-from loop.ui.choosers import apps_to_choose
-from loop.ui.confirmation import confirmed
+from loop.ui.forms import apps_to_choose, confirmed, dialog
 from loop.ui.frame import PageView, chat_address, in_turn, live, press_once
-from loop.ui.session_view import dialog, rows
 from loop.ui.state import PageState
 from loop.ui.tables import (
     FLAT,
     OUTLINED,
     PRIMARY,
+    Row,
+    Said,
     action,
-    amount,
-    counted,
+    figures,
     heading,
     listing,
     note,
-    number,
     show_table,
+    time_cell,
 )
-from loop.ui.times import ago, clock, minute, show_time
 from loop.ui.visitors import notify_success
-from loop.ui.wording import author_of, words_of
+from loop.ui.wording import ago, amount, author_of, clock, counted, minute, number, words_of
 
 _LISTED = 25
+_LEFT_OUT = {"App", "Attempts", "Asked for"}
+"""On phones."""
 _STATES = get_args(models.JobAnswer.model_fields["state"].annotation)
 KINDS = get_args(models.JobAnswer.model_fields["kind"].annotation)
 _ENDED, _REPLAYABLE = {"done", "nothing", "dead", "cancelled"}, {"dead", "cancelled"}
@@ -115,7 +115,7 @@ class JobTable:
             self._cancel = action("Cancel", self._cancel_chosen, OUTLINED, icon="cancel")
         actions.set_visibility(self._view.may_write)
         head = ["Work", "App", "State", "Attempts", "Asked for", ""]
-        self._table = listing("Jobs, newest first", head, "No jobs like this.", {"App", "Attempts", "Asked for"})
+        self._table = listing("Jobs, newest first", head, "No jobs like this.", key="id", hidden_on_phones=_LEFT_OUT)
         self._table.selection = "multiple" if self._view.may_write else None
         self._table.on_select(self._show_chosen)
         for name, template in (("Work", _WORK), ("State", _STATE), ("do", _DO)):
@@ -147,16 +147,13 @@ class JobTable:
             await self.refresh()
 
     def _row(self, one: models.JobAnswer) -> dict[str, Any]:
-        name = f"{words_of(one.kind)} {one.job_id}"
-        doing = ("", "")
+        name, doing, icon = f"{words_of(one.kind)} {one.job_id}", "", ""
         if self._view.may_write and one.state in _REPLAYABLE:
-            doing = (f"Run again: {name}", "replay")
+            doing, icon = f"Run again: {name}", "replay"
         elif self._view.may_write and one.state not in _ENDED:
-            doing = (f"Cancel: {name}", "cancel")
-        return {
-            "id": one.job_id,
-            "name": name,
-            "address": jobs_at(job=one.job_id),
+            doing, icon = f"Cancel: {name}", "cancel"
+        acts = {"id": one.job_id, "name": name, "address": jobs_at(job=one.job_id), "doing": doing, "icon": icon}
+        return acts | {
             "Work": words_of(one.kind),
             "why": _why(one),
             "App": one.app_id or "–",
@@ -164,8 +161,6 @@ class JobTable:
             "dead": one.state == "dead",
             "Attempts": f"{one.attempts} of {one.max_attempts}",
             "Asked for": ago(one.created_at),
-            "doing": doing[0],
-            "icon": doing[1],
         }
 
     def _show_chosen(self) -> None:
@@ -189,14 +184,14 @@ class JobTable:
 
     async def _go_on(self) -> None:
         self._cursors.append(self._after)
-        await self._go_to(self._after)
+        await self._go_to_last()
 
     async def _go_back(self) -> None:
         self._cursors.pop()
-        await self._go_to(self._cursors[-1])
+        await self._go_to_last()
 
-    async def _go_to(self, cursor: str | None) -> None:
-        self._view.address.show(after=cursor or "")
+    async def _go_to_last(self) -> None:
+        self._view.address.show(after=self._cursors[-1] or "")
         await self.refresh()
 
     async def _do(self, event: GenericEventArguments) -> None:
@@ -234,7 +229,7 @@ class JobTable:
         with dialog(words_of(one.kind)) as shown:
             # Not once it is hidden, when it is gone.
             shown.on_value_change(lambda: self._view.address.show(is_new=False, job=job_id if shown.value else ""))
-            rows(_details(one))
+            figures(_details(one))
             with ui.row().classes("gap-4"):
                 if one.app_id and one.conversation_id:
                     ui.link("Its conversation", chat_address(one.app_id, conversation=one.conversation_id))
@@ -286,22 +281,15 @@ def _details(one: models.JobDetails) -> list[tuple[str, str]]:
 def _call(one: models.JobCall) -> list[str]:
     about = "about " if one.estimated else ""
     prompt, answer = (f"{about}{number(getattr(one, name))}" for name in _TOKENS)
-    return [
-        clock(one.at),
-        words_of(one.kind),
-        author_of(one.model),
-        words_of(one.outcome),
-        prompt,
-        answer,
-        amount(one.units),
-    ]
+    tried = [author_of(one.model), words_of(one.outcome)]
+    return [clock(one.at), words_of(one.kind), *tried, prompt, answer, amount(one.units)]
 
 
 def in_words(label: str, options: Iterable[str], chosen: str) -> ui.select:
     """Show a chooser of kinds or states, of which none may be chosen."""
     known = {_ALL: _ALL} | {one: words_of(one) for one in options}
     chooser = ui.select(known, value=chosen if chosen in known else _ALL, label=label)
-    return chooser.props("outlined dense").classes("w-40")
+    return chooser.classes("w-40")
 
 
 async def show_dead_letters(view: PageView) -> None:
@@ -318,6 +306,7 @@ class DeadLetters:
 
     view: PageView
     state: OperationsState
+    shown: object = None
 
     async def build(self) -> None:
         """Build the filters and the place of what is found."""
@@ -325,7 +314,7 @@ class DeadLetters:
             self.kind = in_words("Kind", KINDS, self.state.kind)
             self.app = apps_to_choose(self.view, "App", _ALL, self._filter)
             self.reason = ui.input("Part of the reason", value=self.state.reason)
-            self.reason.props("outlined dense debounce=300").classes("w-56")
+            self.reason.props("debounce=300").classes("w-56")
         self.found = ui.column().classes("card w-full gap-2 min-w-0")
         await self.app.load(self.state.app)
         for one in (self.kind, self.reason):
@@ -353,6 +342,10 @@ class DeadLetters:
             matching = (await self.view.client.replay_jobs(dry_run=True, **chosen)).matching
         given = {name: None if value is OMIT else value for name, value in chosen.items()}
         latest = (await self.view.client.list_jobs(state="dead", limit=_LISTED, **given)).jobs
+        # A button that is made anew loses a click that is on its way.
+        if self.shown == (matching, latest, chosen):
+            return
+        self.shown = (matching, latest, chosen)
         self.found.clear()
         with self.found:
             if matching is not None:
@@ -367,8 +360,7 @@ class DeadLetters:
             if not latest:
                 ui.label("None.").classes("muted")
             else:
-                letters = [[_linked(one), one.app_id or "–", one.reason or "–", _when(one)] for one in latest]
-                show_table("The latest dead letters", ["Kind", "App", "Why", "Died"], letters)
+                show_table("The latest dead letters", ["Kind", "App", "Why", "Died"], map(_letter, latest))
 
     async def _replay(self, count: int, chosen: Mapping[str, Any]) -> None:
         # What was counted, whatever is chosen by now.
@@ -386,9 +378,6 @@ class DeadLetters:
             await self.count()
 
 
-def _when(one: models.JobAnswer) -> Any:
-    return lambda: show_time(one.finished_at or one.created_at)
-
-
-def _linked(one: models.JobAnswer) -> Any:
-    return lambda: ui.link(words_of(one.kind), jobs_at(job=one.job_id))
+def _letter(one: models.JobAnswer) -> Row:
+    kind, died = Said(words_of(one.kind), address=jobs_at(job=one.job_id)), time_cell(one.finished_at or one.created_at)
+    return [kind, one.app_id or "–", one.reason or "–", died]

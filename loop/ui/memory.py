@@ -6,21 +6,21 @@ A memory is a card: where it came from, what happened to it, and the ways to cha
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Query
 from nicegui import ui
+from nicegui.elements.mixins.value_element import ValueElement
 
 from afterthought_client import models
-from loop.ui.choosers import choose_subject
-from loop.ui.confirmation import UndoBar
+from loop.ui.forms import Form, UndoBar, choose_subject
 from loop.ui.frame import COLOURS, Frame, PageView, chat_address, live
 from loop.ui.memory_panel import MemoryPanel
 from loop.ui.profile import ProfileSection
-from loop.ui.state import Draft, PageState, forms_being_written
-from loop.ui.tables import badge, fill, heading, icon_button
-from loop.ui.times import show_time
-from loop.ui.wording import author_of
+from loop.ui.state import PageState, forms_being_written
+from loop.ui.tables import OUTLINED, action, badge, fill, heading, icon_button, more_button
+from loop.ui.wording import author_of, counted, show_time
 
 _CONVERSATIONS = 5
 _TITLE_CHARACTERS = 80
@@ -50,9 +50,8 @@ class SummarySection:
         with ui.column().classes("card gap-1").props("role=listitem"):
             ui.label(summary.content).classes("said text-sm w-full")
             with ui.row().classes("items-center gap-3"):
-                address = chat_address(
-                    self._view.app_id, user=self._view.address.state.user, conversation=conversation_id
-                )
+                user_id = self._view.address.state.user
+                address = chat_address(self._view.app_id, user=user_id, conversation=conversation_id)
                 ui.link(title, address).classes("text-xs !text-inherit ellipsis").tooltip(conversation_id)
                 show_time(summary.created_at, "summarised")
 
@@ -73,8 +72,6 @@ _KINDS = {
 }  # fmt: skip
 _REWRITES = ("edited", "merged", "restored")
 _FORMS, _NEW = "memory/", "new/"
-MemoryFields = dict[str, Any]
-"""What a form says of a memory, by the names of the client's arguments."""
 
 
 def register(frame: Frame) -> None:
@@ -85,7 +82,7 @@ def register(frame: Frame) -> None:
         with ui.row().classes("w-full items-center gap-3"):
             user_id = await choose_subject(view, state)
             ui.space()
-            MemoryPanel(view, user_id).pill()
+            MemoryPanel(view, user_id)
         with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-[3fr_2fr] gap-6"):
             with ui.column().classes("w-full min-w-0 gap-6"):
                 memories = MemorySection(view, user_id)
@@ -118,8 +115,9 @@ class MemorySection:
                 self._used = ui.label().classes("muted text-sm tabular-nums")
                 ui.space()
                 if self.view.may_write and self.user_id is not None:
-                    self._write = ui.button("Write a memory", icon="add", on_click=self._open_form, color=None)
-                    self._write.props("outline no-caps dense").classes("px-2")
+                    action("Write a memory", self._open_form, OUTLINED, icon="add", color=None).props("dense").classes(
+                        "px-2"
+                    )
             self._bar = ui.linear_progress(0, show_value=False, size="4px").props("color=cyan-8 aria-hidden=true")
             # One after the other without a gap, as they are there while they say nothing: else nobody is told of them.
             with ui.column().classes("w-full gap-0"):
@@ -129,7 +127,7 @@ class MemorySection:
             self._form.set_visibility(False)
             self._list = ui.column().classes("w-full gap-3").props("role=list aria-label=Memories")
             self._empty = ui.label("No memories yet. One is made when a conversation ends.").classes("muted")
-            self._more = ui.button("More", on_click=self._show_more, color=None).props("flat no-caps dense")
+            self._more = more_button(self._show_more)
 
     async def refresh(self) -> None:
         """Show the memories as they are now."""
@@ -171,14 +169,11 @@ class MemorySection:
         self._form.clear()
         self._form.set_visibility(True)
         with self._form:
-            build_form(self.view, f"{_FORMS}{_NEW}{self.user_id}", None, self._save_new, self._close_form)
+            name, close = f"{_FORMS}{_NEW}{self.user_id}", partial(self._form.set_visibility, False)
+            build_form(self.view, name, None, self._save_new, close)
 
-    def _close_form(self) -> None:
-        self._form.set_visibility(False)
-
-    async def _save_new(self, draft: MemoryFields) -> None:
-        written = await self.view.client.write_memory(**draft, user_id=self.user_id or None)
-        self._close_form()
+    async def _save_new(self, **given: Any) -> None:
+        written = await self.view.client.write_memory(**given, user_id=self.user_id or None)
         self._tell_what_went(written.made_room)
         await self.refresh()
 
@@ -206,21 +201,18 @@ class MemorySection:
                     card = self._cards.get(one.memory_id)
                     what = f"“{card.memory.content}”" if card else "The new one"
                     ui.label(f"{what} {_OUTCOMES[one.outcome]}. {one.reason}").classes("said text-sm")
-            ui.button(icon="close", on_click=self._notice.clear, color=None).props("flat round dense aria-label=Close")
+            icon_button("close", "Close", self._notice.clear)
 
 
 class RemovedSection:
     """Memories that stand no more and can be brought back."""
 
     def __init__(self, view: PageView, user_id: str | None, memories: MemorySection) -> None:
-        self._view = view
-        self._user_id = user_id
-        self._memories = memories
+        self._view, self._user_id, self._memories = view, user_id, memories
         self._limit = _PAGE
         with ui.expansion("Removed memories", icon="restore").classes("w-full card p-0") as self._expansion:
             self._list = ui.column().classes("w-full gap-3").props("role=list aria-label='Removed memories'")
-            self._more = ui.button("Look further back", on_click=self._show_more, color=None)
-            self._more.props("flat no-caps dense")
+            self._more = more_button(self._show_more, "Look further back")
         self._expansion.on_value_change(self.refresh)
 
     async def refresh(self) -> None:
@@ -244,7 +236,7 @@ class RemovedSection:
         with ui.row().classes("w-full items-start no-wrap gap-2").props("role=listitem"):
             show_change(change)
             if self._view.may_write:
-                ui.button("Restore", on_click=restore, color=None).props("outline dense no-caps").classes("px-2")
+                action("Restore", restore, OUTLINED, color=None).props("dense").classes("px-2")
 
     async def _show_more(self) -> None:
         self._limit = min(self._limit + _PAGE, _MOST_CHANGES)
@@ -279,16 +271,11 @@ class MemoryCard:
             with ui.row().classes("w-full items-center gap-x-2 gap-y-1"):
                 for source in memory.sources:
                     message = source.message_ids[0] if source.message_ids else None
-                    count = len(source.message_ids)
-                    words = f"From {count} message{'' if count == 1 else 's'}" if count else "From a conversation"
-                    address = chat_address(
-                        self._section.view.app_id,
-                        user=self._section.view.address.state.user,
-                        conversation=source.conversation_id,
-                        message=message,
-                    )
-                    link = ui.link(words, address).classes("text-xs !text-inherit")
-                    link.tooltip(f"Conversation {source.conversation_id}")
+                    count, view = len(source.message_ids), self._section.view
+                    words = f"From {counted(count, 'message')}" if count else "From a conversation"
+                    given = {"user": view.address.state.user, "conversation": source.conversation_id}
+                    link = ui.link(words, chat_address(view.app_id, **given, message=message))
+                    link.classes("text-xs !text-inherit").tooltip(f"Conversation {source.conversation_id}")
                 if not memory.sources:
                     ui.label("Written by hand").classes("muted text-xs")
                 ui.space()
@@ -320,10 +307,9 @@ class MemoryCard:
         """Open its editor."""
         self._close()
 
-        async def save(draft: MemoryFields) -> None:
-            await self._client.edit_memory(self.memory.id, **draft)
+        async def save(**given: Any) -> None:
+            await self._client.edit_memory(self.memory.id, **given)
             await self._section.refresh()
-            self._close()
 
         with self._editor:
             build_form(self._section.view, f"{_FORMS}{self.memory.id}", self.memory, save, self._close)
@@ -344,19 +330,16 @@ class MemoryCard:
         self._history.clear()
         with self._history:
             ui.separator()
-            ui.label("History").classes("text-sm font-medium").props("role=heading aria-level=3")
+            heading("History", 3).classes("text-sm")
             for change in reversed(changes):
                 show_change(change)
                 if self._may_write and change.kind in _REWRITES and change.before is not None:
-                    restore = ui.button("Bring this back", on_click=self._restoring(change.change_id), color=None)
-                    restore.props("outline dense no-caps size=sm")
+                    restore = partial(self._restore, change.change_id)
+                    action("Bring this back", restore, OUTLINED, color=None).props("dense size=sm")
 
-    def _restoring(self, change_id: int) -> Callable[[], Awaitable[None]]:
-        async def restore() -> None:
-            await self._section.restore(self.memory.id, change_id)
-            await self._show_history()
-
-        return restore
+    async def _restore(self, change_id: int) -> None:
+        await self._section.restore(self.memory.id, change_id)
+        await self._show_history()
 
 
 def _by(actor: str) -> str:
@@ -381,31 +364,19 @@ def build_form(
     view: PageView,
     form: str,
     present: models.MemoryAnswer | None,
-    save: Callable[[MemoryFields], Awaitable[None]],
-    close: Callable[[], None],
+    save: Callable[..., Awaitable[None]],
+    close: Callable[[], object],
 ) -> None:
-    """Build where a memory is written, a new one where None is present: Ctrl+Enter saves, Escape cancels."""
+    """Build where a memory is written, a new one where None is present; ``save`` is given the client's arguments."""
     content, tags_now, weight = (present.content, present.tags, present.importance) if present else ("", [], 5)
     with ui.column().classes("w-full gap-2"):
-        text = ui.textarea("Memory", value=content).props("outlined autogrow autofocus").classes("w-full")
-        tags = ui.input_chips("Tags", value=list(tags_now), new_value_mode="add-unique").classes("w-full")
-        tags.props("outlined dense")
-        importance = ui.number("Importance, 0 to 10", value=weight, min=0, max=10, precision=0)
-        importance.props("outlined dense").classes("w-full")
-        draft = Draft(view, form, {"content": text, "tags": tags, "importance": importance})
+        fields: dict[str, ValueElement[Any]] = {
+            "content": ui.textarea("Memory", value=content).props("autofocus").classes("w-full"),
+            "tags": ui.input_chips("Tags", value=list(tags_now), new_value_mode="add-unique").classes("w-full"),
+            "importance": ui.number("Importance, 0 to 10", value=weight, min=0, max=10, precision=0).classes("w-full"),
+        }
 
-        def cancel() -> None:
-            draft.forget()
-            close()
+        async def write(content: str, tags: list[str], importance: float | None) -> None:
+            await save(content=content or "", tags=list(tags), importance=int(importance or 0))
 
-        with ui.row().classes("w-full justify-end gap-2"):
-            ui.button("Cancel", on_click=cancel, color=None).props("flat no-caps dense")
-
-            async def write() -> None:
-                weighed = int(importance.value or 0)
-                await save({"content": text.value or "", "importance": weighed, "tags": list(tags.value)})
-                draft.forget()
-
-            ui.button("Save", on_click=write, color=None).props("unelevated no-caps dense color=cyan-9").classes("px-3")
-        text.on("keydown.ctrl.enter", write, js_handler="() => emit()")
-        text.on("keydown.escape.stop", cancel, js_handler="() => emit()")
+        Form(view, form, fields, write, within=close)

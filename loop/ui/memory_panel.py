@@ -11,12 +11,12 @@ from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client.models import FactAnswer
-from loop.ui.confirmation import UndoBar
 from loop.ui.fact_card import CATEGORIES, STYLE, Category, FactCard, FactHandlers
-from loop.ui.frame import PageView, in_turn, live, press_once
-from loop.ui.tables import FLAT, action, counted, fill, heading, note
-from loop.ui.times import clock
+from loop.ui.forms import UndoBar
+from loop.ui.frame import PageView, in_turn, live
+from loop.ui.tables import FLAT, OUTLINED, action, fill, heading, more_button, note, said
 from loop.ui.visitors import FormError
+from loop.ui.wording import clock, counted
 
 PAGE = 50
 _MOST_AT_ONCE = 200
@@ -30,9 +30,7 @@ class FactCards:
     def __init__(
         self, view: PageView, user_id: str | None, *, manage: ui.button, changed: Callable[[], Awaitable[None]]
     ) -> None:
-        self._view = view
-        self._user_id = user_id
-        self._changed = changed
+        self._view, self._user_id, self._changed = view, user_id, changed
         self._category: Category | None = None
         self._limit = PAGE
         self._total = 0
@@ -61,7 +59,7 @@ class FactCards:
             self._empty.set_visibility(False)
             self._groups = {name: self._build_group(name, label) for name, label in CATEGORIES.items()}
             with ui.row().classes("w-full items-center gap-2") as self._rest:
-                press_once(ui.button("More", color=None).props("flat no-caps dense"), self._show_more)
+                more_button(self._show_more)
                 self._shown = note("")
             self._clear_all = ui.row().classes("w-full items-center gap-2 mt-2")
             self._deleted = DeletedFacts(self._view, self._user_id, self._after_change)
@@ -69,13 +67,11 @@ class FactCards:
             self._bulk.props("role=toolbar aria-label='Chosen memories'")
             self._chosen_count = ui.label().classes("grow").props("role=status")
             action("Choose all", self._choose_all, FLAT, color=None)
-            self._move = ui.button("Move to", color=None)
-            self._move.props("outline dense no-caps  icon-right=expand_more").classes("px-2")
+            self._move = ui.button("Move to", color=None).props("outline dense icon-right=expand_more").classes("px-2")
             with self._move, ui.menu():
                 for name, label in CATEGORIES.items():
                     ui.menu_item(label, lambda name=name: self._move_chosen(name))
-            self._delete = ui.button("Delete", on_click=self._delete_chosen, color=None)
-            self._delete.props("unelevated dense no-caps color=red-9").classes("px-2")
+            self._delete = ui.button("Delete", on_click=self._delete_chosen, color="red-9").props("unelevated dense")
         self._bulk.set_visibility(False)
         self._undo = UndoBar()
         if self._view.may_write:
@@ -83,7 +79,7 @@ class FactCards:
 
     def _build_group(self, name: Category, label: str) -> tuple[ui.column, ui.element]:
         with ui.column().classes("w-full gap-2") as group:
-            ui.label(label).classes("muted text-sm font-medium").props("role=heading aria-level=3")
+            heading(label, 3).classes("muted text-sm")
             with ui.column().classes("w-full gap-2") as cards:
                 cards.props(f"role=list aria-label={name}")
         return group, cards
@@ -93,17 +89,15 @@ class FactCards:
             note("Choose whose memory it is to write into it.")
             return
         with ui.row().classes("w-full items-center no-wrap gap-2 pt-2 border-t border-[color:var(--line)]"):
-            text = ui.input(placeholder="Remember something…").classes("grow")
-            text.props("dense outlined aria-label='Remember something'")
+            text = ui.input(placeholder="Remember something…").classes("grow").props("aria-label='Remember something'")
             category = ui.select({_AUTOMATIC: "Automatic", **CATEGORIES}, value=_AUTOMATIC).classes("w-36")
-            category.props("dense outlined options-dense aria-label=Category")
+            category.props("aria-label=Category")
 
             async def write() -> None:
                 async with self._view.show_errors(beside=text):
                     chosen = None if category.value == _AUTOMATIC else cast(Category, category.value)
-                    written = await self._view.client.write_fact(
-                        _written(text), category=chosen, user_id=self._user_id or None
-                    )
+                    user_id = self._user_id or None
+                    written = await self._view.client.write_fact(_written(text), category=chosen, user_id=user_id)
                     await self._after_change()
                     if written.merged:
                         ui.notify("This is known already; it is more certain now.")
@@ -114,9 +108,7 @@ class FactCards:
                     text.set_value("")
 
             text.on("keydown.enter", write, js_handler="() => emit()")
-            ui.button(icon="add", on_click=write, color=None).props(
-                "round dense unelevated color=cyan-9 aria-label=Remember"
-            )
+            ui.button(icon="add", on_click=write).props("round dense unelevated color=cyan-9 aria-label=Remember")
 
     @in_turn
     async def refresh(self) -> None:
@@ -142,11 +134,9 @@ class FactCards:
     async def _fetch(self, count: int, cursor: str | None = None) -> list[FactAnswer]:
         facts: list[FactAnswer] = []
         while True:
+            limit = min(count - len(facts), _MOST_AT_ONCE)
             page = await self._view.client.list_facts(
-                category=self._category,
-                user_id=self._user_id,
-                limit=min(count - len(facts), _MOST_AT_ONCE),
-                cursor=cursor,
+                category=self._category, user_id=self._user_id, limit=limit, cursor=cursor
             )
             facts, cursor, self._total = facts + page.facts, page.cursor, page.total
             self._offer_to_undo_clear(page.clear_undo_until)
@@ -269,7 +259,7 @@ class FactCards:
         with self._clear_all:
             ui.label(f"This will remove {what}{whose}").classes("grow")
             action("Cancel", self._show_clear_all, FLAT, color=None)
-            ui.button("Clear", on_click=self._clear, color=None).props("outline dense no-caps autofocus")
+            action("Clear", self._clear, OUTLINED, color=None).props("dense autofocus")
 
     async def _clear(self) -> None:
         await self._view.client.clear_facts(user_id=self._user_id)
@@ -304,9 +294,7 @@ class DeletedFacts:
     """Facts that were deleted one by one, for as long as the service keeps them to be brought back."""
 
     def __init__(self, view: PageView, user_id: str | None, changed: Callable[[], Awaitable[None]]) -> None:
-        self._view = view
-        self._user_id = user_id
-        self._changed = changed
+        self._view, self._user_id, self._changed = view, user_id, changed
         self._timer: ui.timer | None = None
         self._whole = ui.expansion("Deleted", icon="restore_from_trash").props("dense").classes("w-full")
         with self._whole:
@@ -337,9 +325,9 @@ class DeletedFacts:
 
         with ui.row().classes("w-full items-start no-wrap gap-2").props("role=listitem"):
             with ui.column().classes("grow min-w-0 gap-0"):
-                ui.label(fact.fact).classes("said text-sm").props("dir=auto")
+                said(fact.fact).classes("text-sm")
                 ui.label(f"kept until {clock(fact.undo_until)}").classes("muted text-xs")
-            button = ui.button("Restore", on_click=restore, color=None).props("outline dense no-caps").classes("px-2")
+            button = action("Restore", restore, OUTLINED, color=None).props("dense").classes("px-2")
             button.props["aria-label"] = f"Restore: {fact.fact[:80]}"
 
 
@@ -361,12 +349,13 @@ document.addEventListener("keydown", (event) => {
 
 
 class MemoryPanel:
-    """The sheet of one subject; at most one on a page. ``user_id``: None is everybody, empty is what names nobody."""
+    """The sheet of one subject, and a pill with how many facts there are, which opens it; at most one on a page.
+
+    ``user_id``: None is everybody, empty is what names nobody.
+    """
 
     def __init__(self, view: PageView, user_id: str | None) -> None:
-        self._view = view
-        self._user_id = user_id
-        self._pills: list[ui.button] = []
+        self._view, self._user_id = view, user_id
         ui.add_css(STYLE + _STYLE)
         ui.add_body_html(_SHORTCUT)
         ui.on("memory_panel", self._toggle)
@@ -375,42 +364,31 @@ class MemoryPanel:
             with ui.card().classes("w-[28rem] no-wrap gap-2 p-3"):
                 with ui.row().classes("w-full items-center no-wrap"):
                     heading("Memory").classes("text-lg grow")
-                    manage = ui.button("Manage", color=None).props("flat dense no-caps").classes("px-2")
-                    close = ui.button(icon="close", on_click=self.close, color=None)
+                    manage = action("Manage", lambda: None, FLAT, color=None).classes("px-2")
+                    close = ui.button(icon="close", on_click=self._dialog.close, color=None)
                     close.props("flat round dense aria-label='Close memory'")
                 self._facts = FactCards(self._view, self._user_id, manage=manage, changed=self.count)
+        pill = self._pill = ui.button("– facts", icon="psychology", on_click=self.open, color=None)
+        pill.props("outline rounded dense aria-haspopup=dialog").classes("px-3")
+        pill.props["aria-keyshortcuts"] = "Control+Shift+M Meta+Shift+M"
+        self._dialog.on("hide", js_handler=f"() => getHtmlElement({pill.id})?.focus()")
         live(view).on(FACT_EVENTS, self._refresh)
-
-    def pill(self) -> ui.button:
-        """Show how many facts there are, as a button that opens the sheet."""
-        button = ui.button("– facts", icon="psychology", on_click=self.open, color=None)
-        button.props("outline rounded no-caps dense aria-haspopup=dialog").classes("px-3")
-        button.props["aria-keyshortcuts"] = "Control+Shift+M Meta+Shift+M"
-        self._pills.append(button)
-        self._dialog.on("hide", js_handler=f"() => getHtmlElement({button.id})?.focus()")
-
         # Once the page is there, which does not wait for the count.
         ui.timer(0, self.count, once=True)
-        return button
 
     async def open(self) -> None:
         """Open the sheet over the page."""
         self._dialog.open()
         await self._facts.refresh()
 
-    def close(self) -> None:
-        """Close the sheet."""
-        self._dialog.close()
-
     async def count(self) -> None:
         """Show on the pill how many facts there are now."""
         found = await self._view.client.list_facts(user_id=self._user_id, limit=1)
-        for pill in self._pills:
-            pill.set_text(counted(found.total, "fact"))
+        self._pill.set_text(counted(found.total, "fact"))
 
     async def _toggle(self) -> None:
         if self._dialog.value:
-            self.close()
+            self._dialog.close()
         else:
             await self.open()
 

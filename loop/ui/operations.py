@@ -15,32 +15,28 @@ from nicegui import ui
 from prometheus_client.parser import text_string_to_metric_families
 
 from afterthought_client import models
-from loop.ui import jobs, tuning
-from loop.ui.choosers import apps_to_choose
+from loop.ui import jobs
+from loop.ui.administration import show_settings
+from loop.ui.forms import apps_to_choose
 from loop.ui.frame import Frame, PageView, live
 from loop.ui.home import count_dead, readiness
 from loop.ui.jobs import OperationsState, jobs_at
 from loop.ui.tables import (
     OUTLINED,
     SERIES_COLOURS,
-    Cell,
     Row,
+    Said,
     Tile,
     action,
-    amount,
-    badge,
     card,
-    counted,
     heading,
     more_button,
     note,
-    number,
     show_table,
     show_views,
     tiles,
 )
-from loop.ui.times import local, long_day
-from loop.ui.wording import author_of, words_of
+from loop.ui.wording import amount, author_of, counted, local, long_day, number, words_of
 
 # Drawn as SVG, so that the page's own colours apply in light and in dark, also when that changes.
 _CHART_STYLE = """
@@ -106,9 +102,7 @@ class Chart:
                     entry.classes("said").props("dir=auto")
         self._table.clear()
         with self._table:
-            rows = [
-                [step, *(amount(values[index]) for values in not_empty.values())] for index, step in enumerate(steps)
-            ]
+            rows = [[step, *map(amount, values)] for step, *values in zip(steps, *not_empty.values(), strict=True)]
             show_table(self._title, ["When", *not_empty], rows)
 
     def _colour(self, name: str) -> str:
@@ -201,19 +195,23 @@ async def show_retrievals(view: PageView) -> None:
         found.clear()
         with found, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
             show_table("Figures of retrieval", ["Figure", "Value"], _figures(got))
-            rows = [
-                [words_of(stage), number(one.count), *(number(ms, 1) for ms in (one.mean, one.p50, one.p95, one.p99))]
-                for stage, one in got.durations.items()
-            ]
-            if rows:
-                show_table("Latency by stage, milliseconds", ["Stage", "Count", "Mean", "p50", "p95", "p99"], rows)
+            if got.durations:
+                stages = [
+                    [
+                        words_of(name),
+                        number(one.count),
+                        *(number(ms, 1) for ms in (one.mean, one.p50, one.p95, one.p99)),
+                    ]
+                    for name, one in got.durations.items()
+                ]
+                show_table("Latency by stage, milliseconds", ["Stage", "Count", "Mean", "p50", "p95", "p99"], stages)
             gate = [[words_of(name), words_of(way.state), way.why] for name, way in got.gate.ways.items()]
             show_table("Release gate", ["Way", "State", "Why"], gate)
 
     with card("Retrieval"):
         with ui.row().classes("gap-3"):
             hours = ui.select(_PERIODS, value=24, label="Period", on_change=show)
-            hours.props("outlined dense").classes("w-48")
+            hours.classes("w-48")
             apps = apps_to_choose(view, "App of the retrievals", "All apps", show)
         found = ui.column().classes("w-full gap-3 min-w-0")
     await apps.load()
@@ -263,6 +261,7 @@ _FULL = 100
 _JOB_EVENTS = ("job.deferred", "job.finished", "conversation.ended")
 _HEALTH = {"fail": ("broken", "red-9"), "warn": ("look at it", "deep-orange-10"), "ok": ("well", "green-9")}
 _WORST_FIRST = list(_HEALTH)
+_MISSING = {True: "missing", False: "not there"}
 
 
 def register(frame: Frame) -> None:
@@ -323,9 +322,8 @@ class Now:
         energy = Tile("Energy", f"{number(found.level, 1)}", "; ".join(about), jobs_at("deferred"), bool(opens != 0))
         held = None
         if found.deferred_jobs:
-            held = Tile(
-                "Deferred", number(found.deferred_jobs), "wait for energy, a budget or a model", jobs_at("deferred")
-            )
+            why = "wait for energy, a budget or a model"
+            held = Tile("Deferred", number(found.deferred_jobs), why, jobs_at("deferred"))
         share = None
         if found.memory_share is not None:
             figure = number(100 * found.memory_share, 1, " %")
@@ -339,17 +337,18 @@ class Now:
             return
         self._hours = found
         last = found[-1]
-        about = f"calls of models and the built-in agent, {amount(last.spent)} units"
-        self._show(thoughts=Tile("Thoughts this hour", number(last.calls), about, jobs_at("done")))
+        by_rules = last.calls - last.model_calls
+        about = f"calls of models, {amount(last.spent)} units"
+        about += f"; {counted(by_rules, 'more', 'more')} by the built-in agent" if by_rules else ""
+        self._show(thoughts=Tile("Thoughts this hour", number(last.model_calls), about, jobs_at("done")))
         steps = [f"{local(one.hour):%H:%M}" for one in found]
         kinds = [kind for kind in _WORK if any(kind in one.by_kind for one in found)]
         apps = sorted({app_id for one in found for app_id in one.by_app})
         level = {"Lowest level": [one.lowest_level for one in found]}
         self._level.show(steps, level, threshold=(self._gate, f"memory work above {self._gate:g} %"))
         by_kind = {words_of(kind): [one.by_kind.get(kind, 0.0) for one in found] for kind in kinds}
-        self._by_kind.show(
-            steps, by_kind, links={words_of(one): jobs_at(kind=one) for one in kinds if one in jobs.KINDS}
-        )
+        links = {words_of(one): jobs_at(kind=one) for one in kinds if one in jobs.KINDS}
+        self._by_kind.show(steps, by_kind, links=links)
         by_app = {app_id: [one.by_app.get(app_id, 0.0) for one in found] for app_id in apps}
         self._by_app.show(steps, by_app, links={one: jobs_at(app=one) for one in apps})
 
@@ -379,14 +378,11 @@ class Now:
             with _section("What the service needs"):
                 state = f"{'Ready' if ready.ready else 'Not ready'}, release {ready.version}."
                 ui.label(f"{state} Memories are written by {author_of(ready.agent)}.").classes("text-sm")
-                rows = [[words_of(name), _needed(one), one.detail] for name, one in ready.dependencies.items()]
+                rows = [
+                    [words_of(name), "well" if one.ok else Said(_MISSING[one.needed], badge="red-9"), one.detail]
+                    for name, one in ready.dependencies.items()
+                ]
                 show_table("Each dependency and what to do about it", ["What", "State", "Found"], rows)
-
-
-def _needed(one: models.Dependency) -> Cell:
-    if one.ok:
-        return "well"
-    return lambda: ui.label("missing" if one.needed else "not there").classes("danger font-medium")
 
 
 def _duration(seconds: float) -> str:
@@ -425,17 +421,16 @@ def _show_unfinished(figures: Figures) -> None:
             counts = {state: figures.of("jobs", kind, state) or 0.0 for state in states}
             if any(counts.values()):
                 age = figures.of("oldest_waiting_job_seconds", kind)
-                cells = [_linked(count, jobs_at(state, kind)) for state, count in counts.items()]
+                cells = [
+                    Said(number(count), address=jobs_at(state, kind)) if count else ""
+                    for state, count in counts.items()
+                ]
                 rows.append([words_of(kind), *cells, _duration(age) if age else "–"])
         if rows:
             head = ["Kind", *(words_of(state).capitalize() for state in states), "Oldest waits"]
             show_table("Jobs that are not finished, by kind", head, rows)
         else:
             note("Nothing: all that was asked for is done.")
-
-
-def _linked(count: float, address: str) -> Cell:
-    return "" if not count else lambda: ui.link(number(count), address).classes("!min-w-0")
 
 
 async def show_doctor(view: PageView) -> None:
@@ -456,7 +451,7 @@ async def show_doctor(view: PageView) -> None:
 
 def _finding(one: models.DoctorFinding) -> Row:
     name, colour = _HEALTH[one.health]
-    return [one.what, lambda: badge(name, colour), one.found, one.mend or "–"]
+    return [one.what, Said(name, badge=colour), one.found, one.mend or "–"]
 
 
 def _section(title: str) -> ui.column:
@@ -470,6 +465,6 @@ _BUILD: dict[str, Build] = {
     "jobs": jobs.show_jobs,
     "dead": jobs.show_dead_letters,
     "memory": show_memory_work,
-    "settings": tuning.show_settings,
+    "settings": show_settings,
     "doctor": show_doctor,
 }

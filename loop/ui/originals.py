@@ -15,12 +15,11 @@ from typing import Literal
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.frame import PageView, press_once
-from loop.ui.session_view import PRESETS, dialog, long_text, rendered_text, weight_name
-from loop.ui.state import Draft
-from loop.ui.tables import badge, heading, note
-from loop.ui.times import minute
+from loop.ui.forms import Form, dialog
+from loop.ui.frame import PageView
+from loop.ui.tables import FLAT, OUTLINED, action, badge, heading, listing, long_text, more_button, note, rendered_text
 from loop.ui.visitors import FormError, notify_success
+from loop.ui.wording import PRESETS, minute, weight_name
 
 EditMarker = Callable[[str, str], Awaitable[None]]
 """Opens the editor of a marker: its session's id and its own."""
@@ -44,8 +43,7 @@ class OriginalReader:
     async def build(self, *, from_uuid: str | None = None) -> None:
         """Show the first page, or that of one message."""
         self._log = ui.column().classes("w-full gap-2").props("role=log aria-label=Original tabindex=0")
-        self._more = press_once(ui.button("More messages", icon="expand_more"), self._show_more)
-        self._more.props("flat dense no-caps")
+        self._more = more_button(self._show_more, "More messages")
         async with self.view.show_errors():
             await self._show_more(from_uuid)
 
@@ -64,11 +62,11 @@ class OriginalReader:
             with ui.row().classes("items-center gap-2"):
                 ui.label(f"#{message.position}").classes("muted text-xs")
                 # Who says a message; of a tool which one, and whether it is called or answers.
-                who = (
-                    f"Call of {message.tool}"
-                    if message.kind == "tool_use"
-                    else (f"Result of {message.tool or 'a tool'}" if message.kind == "tool_result" else message.speaker)
-                )
+                of_tool = {
+                    "tool_use": f"Call of {message.tool}",
+                    "tool_result": f"Result of {message.tool or 'a tool'}",
+                }
+                who = of_tool.get(message.kind, message.speaker)
                 ui.label(who).classes("text-xs font-medium").props("dir=auto")
                 ui.label(minute(message.at)).classes("muted text-xs")
                 if message.start:
@@ -112,13 +110,9 @@ class OriginalReader:
                 if marker.weight != marker.written_weight:
                     ui.label(f"{marker.written_weight:.2f} is written").classes("muted text-xs")
                 if self.edit is not None:
-                    edit = self.edit
-
-                    async def opened() -> None:
-                        await edit(self.session_id, marker.marker_id)
-
                     ui.space()
-                    ui.button("Weight", icon="tune", on_click=opened).props("flat dense no-caps size=sm")
+                    edit = partial(self.edit, self.session_id, marker.marker_id)
+                    action("Weight", edit, FLAT, icon="tune").props("size=sm")
             long_text(content)
 
 
@@ -177,7 +171,8 @@ class KeepitEditor:
     def build(self) -> None:
         """Show the marker in its message, its weight, and what becomes of it."""
         marker = self.marker
-        with dialog("Keepit marker") as self._dialog:
+        is_changed = marker.weight != marker.written_weight
+        with dialog("Keepit marker") as shown:
             if marker.before.strip():
                 long_text(marker.before.strip())
             with ui.column().classes("marked gap-1 w-full"):
@@ -188,53 +183,41 @@ class KeepitEditor:
             ui.label("Weight").classes("font-medium")
             self._slider = ui.slider(min=0, max=1, step=0.01, value=marker.weight, on_change=self._show)
             self._slider.props("aria-label=Weight label color=cyan-9").classes("px-3")
-            draft = Draft(self.view, f"marker/{self.session_id}/{marker.marker_id}", {"weight": self._slider})
-            draft.forget_when_hidden(self._dialog)
             with ui.row().classes("gap-1").props("role=group aria-label=Presets"):
                 for weight, name in PRESETS.items():
-                    button = ui.button(f"{name} {weight:.2f}", on_click=partial(self._slider.set_value, weight))
-                    button.props("outline dense no-caps size=sm").classes("px-2")
+                    set_weight = partial(self._slider.set_value, weight)
+                    action(f"{name} {weight:.2f}", set_weight, OUTLINED).props("dense size=sm").classes("px-2")
             heading("Decay preview", 3)
-            self._fates: dict[tuple[int, int], ui.label] = {}
-            self._table()
-            marker = self.marker
+            self._fates = listing("Decay preview", ["Distance", *(f"{ratio}:1" for ratio in _RATIOS)])
+            self._fates.add_slot("body-cell-Distance", '<th scope="row" class="text-left">{{ props.value }}</th>')
             written = f"{marker.written_weight:.2f} is written in the original, which stays as it is."
             note(f"{written} Versions that are there stay too; new ones go by the weight saved here.")
-            with ui.row().classes("w-full justify-end gap-2"):
-                if marker.weight != marker.written_weight and self.view.may_write:
-                    ui.button("Take back", on_click=lambda: self._save(None)).props("flat no-caps")
-                ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
-                if self.view.may_write:
-                    save = ui.button("Save weight", on_click=lambda: self._save(round(float(self._slider.value), 2)))
-                    save.props("unelevated no-caps color=cyan-9")
+            if self.view.may_write:
+                name = f"marker/{self.session_id}/{marker.marker_id}"
+                form = Form(self.view, name, {"weight": self._slider}, self._save, button="Save weight", within=shown)
+                if is_changed:
+                    with form.row:
+                        action("Take back", lambda: self._take_back(form), FLAT).move(target_index=0)
         self._show()
-
-    def _table(self) -> None:
-        with ui.element("table").classes("decay w-full text-xs sm:text-sm"):
-            with ui.element("thead"), ui.element("tr"):
-                for name in ("Distance", *(f"{ratio}:1" for ratio in _RATIOS)):
-                    with ui.element("th").props("scope=col"):
-                        ui.label(name)
-            with ui.element("tbody"):
-                for distance in _DISTANCES:
-                    with ui.element("tr"):
-                        with ui.element("th").props("scope=row"):
-                            ui.label(str(distance))
-                        for ratio in _RATIOS:
-                            with ui.element("td"):
-                                self._fates[ratio, distance] = ui.label()
 
     def _show(self) -> None:
         weight = float(self._slider.value)
         self._status.set_text(f"keepit {weight:.2f} {weight_name(weight)}")
-        for (ratio, distance), label in self._fates.items():
-            label.set_text(fate(weight, self.cells[ratio, distance]))
+        self._fates.rows = [
+            {"#": distance, "Distance": str(distance)}
+            | {f"{ratio}:1": fate(weight, self.cells[ratio, distance]) for ratio in _RATIOS}
+            for distance in _DISTANCES
+        ]
+
+    async def _take_back(self, form: Form) -> None:
+        await self._save(None)
+        form.cancel()
 
     async def _save(self, weight: float | None) -> None:
-        await self.view.client.weigh_keepit(self.session_id, self.marker.marker_id, weight=weight)
+        given = None if weight is None else round(float(weight), 2)
+        await self.view.client.weigh_keepit(self.session_id, self.marker.marker_id, weight=given)
         notify_success("Weight saved. The original was not touched.")
         await self.changed()
-        self._dialog.close()
 
 
 def fate(weight: float, cell: models.DecayPreview) -> str:

@@ -9,19 +9,18 @@ from nicegui.elements.mixins.value_element import ValueElement
 from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client.models import Context, Preferences, ProfileAnswer, ProfileItem
-from loop.ui.confirmation import confirmed
+from loop.ui.forms import Form, confirmed
 from loop.ui.frame import PageView, in_turn
-from loop.ui.state import Draft
-from loop.ui.tables import counted, heading, note
+from loop.ui.tables import heading, note
 from loop.ui.visitors import notify_success
+from loop.ui.wording import counted
 
 
 class ProfileSection:
     """The profile of one user, or of what names nobody."""
 
     def __init__(self, view: PageView, user_id: str | None) -> None:
-        self._view = view
-        self._user_id = user_id
+        self._view, self._user_id = view, user_id
         self._found: ProfileAnswer | None = None
         self._is_being_written = False
         with ui.column().classes("w-full gap-3"):
@@ -81,56 +80,46 @@ class ProfileSection:
             await self.refresh()
             if answer.receipt is not None:
                 counts = [f"{count:,} {store}" for store, count in answer.receipt.erased.items() if count]
-                left = sum(count or 0 for count in answer.receipt.left.values())
                 erased = ", ".join(counts) or "nothing, as nothing was kept"
+                left = sum(count or 0 for count in answer.receipt.left.values())
                 with self._shown:
-                    ui.label(f"Erased: {erased}. {f'{left:,} left' if left else 'Nothing is left'}.").props(
-                        "role=status"
-                    )
+                    told = f"Erased: {erased}. {f'{left:,} left' if left else 'Nothing is left'}."
+                    ui.label(told).props("role=status")
 
     def _build_fields(self, profile: ProfileItem | None) -> None:
         preferences = profile.preferences if profile else Preferences()
         context = (profile.context if profile else None) or Context()
-        style = _field("Coding style", preferences.coding_style)
-        languages = ui.input_chips("Languages", value=list(preferences.preferred_languages)).classes("w-full")
-        frameworks = ui.input_chips("Frameworks", value=list(preferences.framework_experience)).classes("w-full")
-        goals = _field("Goals", context.project_goals)
-        domain = _field("Domain", context.domain)
-        constraints = _field("Constraints", context.constraints)
-        notes = ui.textarea("Notes", value=profile.freeform_notes if profile else "").classes("w-full")
-        for one in (languages, frameworks):
-            one.props("outlined dense")
-        notes.props("outlined autogrow")
         fields: dict[str, ValueElement[Any]] = {
-            "style": style, "languages": languages, "frameworks": frameworks, "goals": goals, "domain": domain,
-            "constraints": constraints, "notes": notes,
-        }  # fmt: skip
+            "coding_style": ui.input("Coding style", value=preferences.coding_style or ""),
+            "preferred_languages": ui.input_chips("Languages", value=list(preferences.preferred_languages)),
+            "framework_experience": ui.input_chips("Frameworks", value=list(preferences.framework_experience)),
+            "project_goals": ui.input("Goals", value=context.project_goals or ""),
+            "domain": ui.input("Domain", value=context.domain or ""),
+            "constraints": ui.input("Constraints", value=context.constraints or ""),
+            "freeform_notes": ui.textarea("Notes", value=profile.freeform_notes if profile else ""),
+        }
         for field in fields.values():
-            field.on_value_change(self._note_writing)
-        draft = Draft(self._view, f"profile/{self._user_id}", fields)
+            field.classes("w-full").on_value_change(self._note_writing)
 
-        async def save() -> None:
+        async def save(freeform_notes: str, **given: Any) -> None:
+            # What is empty is not known.
+            known = {name: value or None for name, value in given.items()}
             await self._view.client.write_profile(
                 preferences=Preferences(
-                    coding_style=style.value or None,
-                    preferred_languages=languages.value,
-                    framework_experience=frameworks.value,
+                    coding_style=known["coding_style"],
+                    preferred_languages=given["preferred_languages"],
+                    framework_experience=given["framework_experience"],
                 ),
-                context=Context(
-                    project_goals=goals.value or None,
-                    domain=domain.value or None,
-                    constraints=constraints.value or None,
-                ),
-                freeform_notes=notes.value or "",
+                context=Context(**{name: known[name] for name in ("project_goals", "domain", "constraints")}),
+                freeform_notes=freeform_notes or "",
                 user_id=self._user_id,
             )
-            draft.forget()
             await self.refresh()
             with self._shown:
                 notify_success("The profile is saved.")
 
         if self._view.may_write:
-            ui.button("Save the profile", on_click=save, color=None).props("outline no-caps dense").classes("px-2")
+            Form(self._view, f"profile/{self._user_id}", fields, save, button="Save the profile")
 
     def _note_writing(self) -> None:
         self._is_being_written = True
@@ -151,7 +140,3 @@ def described(profile: ProfileItem | None) -> list[str]:
         counted(len(profile.preferences.framework_experience), "framework"): profile.preferences.framework_experience,
     }
     return [name for name, value in texts.items() if value] or ["nothing: the profile is empty"]
-
-
-def _field(label: str, value: str | None) -> ui.input:
-    return ui.input(label, value=value or "").props("outlined dense").classes("w-full")

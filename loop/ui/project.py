@@ -11,15 +11,12 @@ from urllib.parse import urlencode
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.choosers import CHOICES, FoundSelect
-from loop.ui.confirmation import UndoBar, confirmed
+from loop.ui.forms import CHOICES, Form, FoundSelect, UndoBar, confirmed, dialog, whole_number
 from loop.ui.frame import PageView, in_turn
-from loop.ui.session_view import dialog, foot, session_name, whole_number
 from loop.ui.state import PageState
-from loop.ui.tables import FLAT, OUTLINED, PRIMARY, PagedCards, action, badge, counted, heading, note, rows_of
-from loop.ui.times import minute
-from loop.ui.visitors import FormError, in_words_of, notify_success
-from loop.ui.wording import author_of
+from loop.ui.tables import FLAT, OUTLINED, PRIMARY, PagedCards, action, badge, heading, note, rows_of, said
+from loop.ui.visitors import FormError, notify_success
+from loop.ui.wording import author_of, counted, minute, session_name
 
 TIER_PRESETS = {"gentle": "Gentle", "standard": "Standard", "aggressive": "Aggressive"}
 _KEPT = {"all": "All", "newest": "The newest of a session", "days": "Those of the last days"}
@@ -77,9 +74,6 @@ class ProjectRules(_ProjectDialog):
             "createPreset": ui.select(TIER_PRESETS, value=rules.create_preset, label="First version"),
             "aggressivePreset": ui.select(TIER_PRESETS, value=rules.aggressive_preset, label="Shorter version"),
         }
-        for field in (self._preset, self._kept, self._count, self._schedule, *self._days.values(),
-                      *self._presets.values()):  # fmt: skip
-            field.props("outlined dense options-dense")
 
     def _build_foot(self, ageing: models.AgeingAnswer) -> None:
         note("Nothing that a composition uses ever goes, nor a session's only version.")
@@ -152,16 +146,17 @@ class Pruning(_ProjectDialog):
 
     async def open(self) -> None:
         """Open the dialog with what is superseded."""
-        with dialog("Prune versions") as self._dialog:
+        with dialog("Prune versions") as shown:
             ui.label("Versions that meet all of these:").classes("text-sm")
             self._superseded = ui.checkbox("A newer one was made with the same settings", value=True)
             self._unused = ui.checkbox("Never used")
             self._days = ui.number("Neither made nor used for days (empty: any age)", min=0, step=1)
-            self._days.props("outlined dense debounce=300").classes("w-full")
+            self._days.props("debounce=300").classes("w-full")
             for field in (self._superseded, self._unused, self._days):
                 field.on_value_change(self._look)
             self._found = ui.column().classes("card gap-1").props("role=status aria-label='Versions to prune'")
-            self._remove = foot(self._dialog, "Remove them", self._prune, is_danger=True)
+            form = Form(self.view, "prune", {}, self._prune, button="Remove them", within=shown, is_danger=True)
+            self._remove = form.button
             self._remove.set_enabled(False)
         await self._look()
 
@@ -197,7 +192,6 @@ class Pruning(_ProjectDialog):
         done = await self.view.client.prune_versions(self.project_id, **self._shown, dry_run=False)
         notify_success(f"Removed {counted(len(done.removed), 'version')}.")
         await self.changed()
-        self._dialog.close()
 
 
 Verdict = Literal["proposed", "confirmed", "rejected"]
@@ -222,7 +216,6 @@ class Learned:
             note("What several sessions have in common, or one laid down. What is rejected is not proposed again.")
             with ui.row().classes("w-full items-center gap-2"):
                 self._verdict = ui.select(_VERDICTS, value="", label="Shown", on_change=self.refresh).classes("w-40")
-                self._verdict.props("outlined dense options-dense")
                 self._progress = note("").props("role=status aria-label=Progress").classes("grow")
                 if self._view.may_write:
                     action("Look for more", self._learn, OUTLINED, icon="school")
@@ -252,7 +245,7 @@ class Learned:
                 badge(one.type)
                 badge(one.verdict, _VERDICT_COLOURS[one.verdict])
                 note(f"{one.confidence:.0%} certain · {minute(one.extracted_at)} by {author_of(one.agent)}")
-            ui.label(one.content).classes("said").props("dir=auto")
+            said(one.content)
             with ui.expansion(counted(len(one.sources), "source")).props("dense").classes("w-full folded"):
                 for source in one.sources:
                     address = PageState(project=self._project_id).address(f"/sessions/{self._view.app_id}")
@@ -278,16 +271,14 @@ class Learned:
         self._undo.offer(f"{verdict.capitalize()}.", take_back)
 
     def _reword(self, one: models.SemanticItem) -> None:
-        async def save() -> None:
-            with in_words_of({"content": ("What is known", "write something, not too long.")}):
-                await self._view.client.judge_semantic_memory(one.id, content=text.value or "")
-            shown.close()
+        async def save(content: str) -> None:
+            await self._view.client.judge_semantic_memory(one.id, content=content or "")
             await self.refresh()
 
         with dialog("Put it in other words") as shown:
-            text = ui.textarea("What is known", value=one.content).props("outlined autogrow autofocus")
-            text.classes("w-full")
-            foot(shown, "Save", save)
+            text = ui.textarea("What is known", value=one.content).props("autofocus").classes("w-full")
+            labels = {"content": ("What is known", "write something, not too long.")}
+            Form(self._view, f"learned/{one.id}", {"content": text}, save, labels=labels, within=shown)
 
     async def _remove(self, one: models.SemanticItem) -> None:
         async def remove() -> None:
@@ -307,22 +298,25 @@ class ProjectLinks:
 
     async def open(self) -> None:
         """Open the dialog with the links there are, and what can be linked."""
+        client, may_write = self._view.client, self._view.may_write
         with dialog("Sessions of other projects"):
             self._undo = UndoBar()
-            client = self._view.client
-            fetch = rows_of(client.list_links, "links", lambda one: one, _CARDS, project_id=self._project_id)
-            self._cards = PagedCards("Links", fetch, self._card, empty=_NOTHING_LINKED)
-            if self._view.may_write:
+            fetch = rows_of(client.list_links, "links", limit=_CARDS, project_id=self._project_id)
+            self._cards = PagedCards[models.LinkItem]("Links", fetch, self._card, empty=_NOTHING_LINKED)
+            if may_write:
                 heading("Link a session", 3)
-                show = client.show_project
-                self._source = FoundSelect("Other project", self._find_projects, show, on_change=self._choose)
+                self._source = FoundSelect(
+                    "Other project", self._find_projects, client.show_project, on_change=self._choose
+                )
                 self._session = FoundSelect("Session to link", self._find_sessions, client.show_session)
-                self._reason = ui.input("Reason", placeholder="Shared library").props("outlined dense")
+                self._reason = ui.input("Reason", placeholder="Shared library")
                 for field in (self._source, self._session, self._reason):
                     field.classes("w-full")
-                action("Link", self._link, PRIMARY, icon="add_link").classes("self-end")
+                labels = {"reason": ("Reason", "say in a few words what the session is for here.")}
+                fields = {"reason": self._reason}
+                Form(self._view, "link", fields, self._link, button="Link", icon="add_link", labels=labels)
         await self._cards.refresh()
-        if self._view.may_write:
+        if may_write:
             await self._source.load()
 
     async def _find_projects(self, text: str | None) -> dict[str, str]:
@@ -339,21 +333,20 @@ class ProjectLinks:
         async with self._view.show_errors():
             await self._session.load()
 
-    async def _link(self) -> None:
+    async def _link(self, reason: str) -> None:
         if not self._session.value:
-            raise FormError("Choose a session of another project first.")
-        await self._make(self._source.value, self._session.value, self._reason.value or "")
+            raise FormError("Choose a session of another project first.", self._session)
+        await self._make(self._source.value, self._session.value, reason or "")
         self._reason.set_value("")
 
     async def _make(self, project_id: str, session_id: str, reason: str) -> None:
-        with in_words_of({"reason": ("Reason", "say in a few words what the session is for here.")}):
-            await self._view.client.make_link(self._project_id, project_id, session_id, reason)
+        await self._view.client.make_link(self._project_id, project_id, session_id, reason)
         await self._cards.refresh()
 
     def _card(self, one: models.LinkItem) -> None:
         with ui.row().classes("card items-center no-wrap gap-2").props("role=listitem"):
             with ui.column().classes("gap-0 grow min-w-0"):
-                ui.label(f"{one.source_session} of {one.source_project}").classes("said")
+                said(f"{one.source_session} of {one.source_project}")
                 note(one.reason).classes("said").props("dir=auto")
                 note(f"linked {minute(one.linked_at)}")
             if self._view.may_write:

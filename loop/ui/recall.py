@@ -9,8 +9,8 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.frame import PageView
-from loop.ui.tables import counted, heading, note
-from loop.ui.times import day
+from loop.ui.tables import heading, note, said
+from loop.ui.wording import counted, day
 
 _WINDOW_TOKENS = 8192
 _MOST_LISTED = 200
@@ -104,7 +104,7 @@ def _group(name: str, entries: Sequence[_Entry]) -> None:
 
 def _card(text: str, why: str, figures: str) -> None:
     with ui.column().classes("card gap-1"):
-        ui.label(text[:_SHOWN_CHARACTERS]).classes("said text-sm").props("dir=auto")
+        said(text[:_SHOWN_CHARACTERS]).classes("text-sm")
         ui.label(why).classes("muted text-xs").tooltip(figures)
 
 

@@ -16,9 +16,9 @@ from afterthought_client import AsyncAfterthought
 from loop.ui import administration, chat, composer, home, memory, operations, sessions
 from loop.ui.frame import Frame, PageView, bare, show_errors
 from loop.ui.tables import PRIMARY, action, note
-from loop.ui.times import report_zone
 from loop.ui.transport import InProcess, is_same_site
 from loop.ui.visitors import COOKIE, ENDED, Visitor, Visitors, login_in, present_login, way_back
+from loop.ui.wording import report_zone
 
 _INSIDE = "http://afterthought"
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from nicegui import events, ui
@@ -15,13 +17,12 @@ from nicegui import events, ui
 from afterthought_client import models
 from afterthought_client.calls import OMIT, Omit
 from loop.ui import originals, versions
-from loop.ui.confirmation import confirmed
+from loop.ui.forms import Form, confirmed, dialog
 from loop.ui.frame import PageView
-from loop.ui.session_view import dialog, foot, made_how, rows, session_name, short, size, weight_name
-from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, counted, fill, heading, note
-from loop.ui.times import UNKNOWN, minute, time_range
+from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, figures, fill, heading, note, said
 from loop.ui.versions import VersionRequest
-from loop.ui.visitors import in_words_of, notify_error, notify_success
+from loop.ui.visitors import notify_error, notify_success
+from loop.ui.wording import UNKNOWN, counted, made_how, minute, session_name, short, size, time_range, weight_name
 
 _VERSIONS = 20
 _MARKERS = 20
@@ -61,7 +62,7 @@ class SessionDetails:
             with self.container:
                 heading(session_name(name, session.metadata)).classes("text-lg").style("overflow-wrap: anywhere")
                 note(name).style("overflow-wrap: anywhere")
-                self._figures(session)
+                _show_figures(session)
                 self._actions(session)
                 self._versions(session, listed, progress)
                 more = "" if markers.cursor is None else ", the first of them"
@@ -69,13 +70,12 @@ class SessionDetails:
                 shown = ui.column().classes("w-full gap-1").props("role=list aria-label='Keepit markers'")
                 fill(shown, markers.keepits, self._marker, "Nothing is marked.")
                 for problem in markers.problems[:_PROBLEMS]:
-                    ui.label(f"Not well marked: {problem.written} ({problem.reason})").classes("said muted text-sm")
+                    note(f"Not well marked: {problem.written} ({problem.reason})").classes("said")
                 if session.files:
                     heading("Files", 3)
                     for file in session.files[:_FILES]:
-                        ui.label(f"{file.path} · {file.touches} × {'changed' if file.changed else 'read'}").classes(
-                            "said text-sm"
-                        )
+                        how = "changed" if file.changed else "read"
+                        ui.label(f"{file.path} · {file.touches} × {how}").classes("said text-sm")
                     if len(session.files) > _FILES:
                         note(f"and {len(session.files) - _FILES} more")
 
@@ -89,33 +89,12 @@ class SessionDetails:
                 return f"{job.state}{parts}"
         return "asked for"
 
-    def _figures(self, session: models.SessionDetail) -> None:
-        storage = session.storage
-        figures = [
-            ("Original", f"{session.original_tokens:,} tokens, {size(session.size_bytes)}"),
-            ("Messages", f"{session.original_messages:,}"),
-            ("Date", time_range(session.first_timestamp, session.last_timestamp)),
-            ("Registered", minute(session.registered_at)),
-            ("Last used", minute(session.used_at) if session.used_at else "never"),
-            ("Branch", str(session.metadata.get("gitBranch") or UNKNOWN)),
-            ("Topics", ", ".join(session.metadata.get("primaryTopics") or ()) or UNKNOWN),
-            (
-                "Storage",
-                f"{counted(storage.versions, 'version')} {size(storage.version_bytes)}, "
-                f"{counted(storage.compositions, 'composition')}",
-            ),
-        ]
-        rows(figures)
-
     def _actions(self, session: models.SessionDetail) -> None:
         view = self.view
         with ui.row().classes("gap-2"):
             if view.may_write:
-
-                async def request() -> None:
-                    await VersionRequest(view, session, self.show).open()
-
-                action("Create compression", request, PRIMARY, icon="compress")
+                request = VersionRequest(view, session, self.show)
+                action("Create compression", request.open, PRIMARY, icon="compress")
             action("View original", self.read, OUTLINED, icon="article")
             query = urlencode({"project": session.project_id, "session": session.session_id})
             target = f"/composer/{quote(view.app_id, safe='')}?{query}"
@@ -127,31 +106,27 @@ class SessionDetails:
 
     async def read(self, from_uuid: object = None) -> None:
         """Open the original, at a message where one is named."""
-        await originals.read_original(
-            self.view, self.session_id, edit=self.edit, from_uuid=from_uuid if isinstance(from_uuid, str) else None
-        )
+        begin = from_uuid if isinstance(from_uuid, str) else None
+        await originals.read_original(self.view, self.session_id, edit=self.edit, from_uuid=begin)
 
     async def edit(self, session_id: str, marker_id: str) -> None:
+        """Open the editor of a marker."""
         await originals.edit_keepit(self.view, session_id, marker_id, self.show)
 
     def _versions(self, session: models.SessionDetail, listed: models.VersionList, progress: str) -> None:
-        async def compare() -> None:
-            await versions.Comparison(self.view, self.session_id, listed.versions).open()
-
         async def changed() -> None:
             await self.show()
             await self.thinned()
-
-        async def manage() -> None:
-            await versions.VersionManager(self.view, session, changed).open()
 
         with ui.row().classes("items-center gap-2 w-full"):
             heading(f"Compressions: {session.versions}", 3)
             ui.space()
             if len(listed.versions) > 1:
-                action("Compare versions", compare, FLAT, icon="compare_arrows")
+                compare = versions.Comparison(self.view, self.session_id, listed.versions)
+                action("Compare versions", compare.open, FLAT, icon="compare_arrows")
             if listed.versions:
-                action("Manage compressions", manage, FLAT, icon="inventory_2")
+                manage = versions.VersionManager(self.view, session, changed)
+                action("Manage compressions", manage.open, FLAT, icon="inventory_2")
         with ui.column().classes("w-full gap-1").props("role=list aria-label=Compressions"):
             if listed.working is not None:
                 with ui.row().classes("card items-center gap-2").props("role=listitem"):
@@ -163,9 +138,6 @@ class SessionDetails:
                 ui.label("No compressions yet.").classes("muted").props("role=listitem")
 
     def _version(self, version: models.VersionAnswer) -> None:
-        async def read() -> None:
-            await versions.read_version(self.view, self.session_id, version)
-
         with ui.row().classes("card items-center gap-2").props("role=listitem"):
             ui.label(version.version_id).classes("font-medium")
             ui.label(made_how(version))
@@ -173,22 +145,20 @@ class SessionDetails:
             if version.used_in:
                 badge("in use", "cyan-9").tooltip(", ".join(version.used_in))
             ui.space()
+            read = partial(versions.read_version, self.view, self.session_id, version)
             action("Read", read, FLAT, icon="chrome_reader_mode", of=version.version_id)
 
     def _marker(self, marker: models.MarkerItem) -> None:
-        async def edit() -> None:
-            await self.edit(self.session_id, marker.marker_id)
-
         with ui.row().classes("marked w-full no-wrap items-start gap-2").props("role=listitem"):
             with ui.column().classes("gap-0 min-w-0 grow"):
                 title = f"keepit {marker.weight:.2f} {weight_name(marker.weight)}"
                 if marker.weight != marker.written_weight:
                     title += f", {marker.written_weight:.2f} is written"
                 ui.label(title).classes("text-xs font-medium")
-                ui.label(marker.content[:300]).classes("said").props("dir=auto")
-                kept = ", ".join(marker.survived_in) or "none"
-                lost = ", ".join(marker.summarized_in) or "none"
+                said(marker.content[:300])
+                kept, lost = (", ".join(one) or "none" for one in (marker.survived_in, marker.summarized_in))
                 ui.label(f"survived in {kept} · summarised in {lost}").classes("muted text-xs")
+            edit = partial(self.edit, self.session_id, marker.marker_id)
             action("Edit", edit, FLAT, icon="tune").classes("shrink-0")
 
     async def _sync(self) -> None:
@@ -205,6 +175,23 @@ class SessionDetails:
             await self.removed()
 
         await confirmed("Remove from memory?", goes, button="Remove", act=remove)
+
+
+def _show_figures(session: models.SessionDetail) -> None:
+    storage, metadata = session.storage, session.metadata
+    compositions = counted(storage.compositions, "composition")
+    figures(
+        [
+            ("Original", f"{session.original_tokens:,} tokens, {size(session.size_bytes)}"),
+            ("Messages", f"{session.original_messages:,}"),
+            ("Date", time_range(session.first_timestamp, session.last_timestamp)),
+            ("Registered", minute(session.registered_at)),
+            ("Last used", minute(session.used_at) if session.used_at else "never"),
+            ("Branch", str(metadata.get("gitBranch") or UNKNOWN)),
+            ("Topics", ", ".join(metadata.get("primaryTopics") or ()) or UNKNOWN),
+            ("Storage", f"{counted(storage.versions, 'version')} {size(storage.version_bytes)}, {compositions}"),
+        ]
+    )
 
 
 Taken = Callable[[str, str], Awaitable[None]]
@@ -234,45 +221,34 @@ class TranscriptSource:
 
 async def look_at(view: PageView, transcript: TranscriptSource, taken: Taken) -> None:
     """Show what a transcript holds, and add it to memory where that is wanted."""
-    foreseen = await _register(view, transcript, dry_run=True)
-    assert isinstance(foreseen, models.SessionForeseen)
+    path: str | Omit = OMIT if transcript.path is None else transcript.path
+    source = (transcript.project_id, transcript.session_id)
+    register = partial(view.client.register_session, *source, content=transcript.content, path=path)
+    found = await register(dry_run=True)
+    assert isinstance(found, models.SessionForeseen)
 
     async def add() -> None:
-        await _register(view, transcript, dry_run=False)
+        await register(dry_run=False)
         notify_success(f"{transcript.session_id} is in memory.")
-        await taken(transcript.project_id, transcript.session_id)
-        shown.close()
+        await taken(*source)
 
     with dialog("Add session to memory") as shown:
-        _show_foreseen(foreseen)
-        foot(shown, "Add to memory", add).set_visibility(view.may_write)
-
-
-async def _register(
-    view: PageView, transcript: TranscriptSource, *, dry_run: bool
-) -> models.SessionItem | models.SessionForeseen:
-    path: str | Omit = OMIT if transcript.path is None else transcript.path
-    return await view.client.register_session(
-        transcript.project_id, transcript.session_id,
-        content=transcript.content, path=path, dry_run=dry_run,
-    )  # fmt: skip
-
-
-def _show_foreseen(found: models.SessionForeseen) -> None:
-    rows(
-        [
-            ("Session", found.session_id),
-            ("Messages", f"{found.original_messages:,}"),
-            ("Tokens", f"{found.original_tokens:,}"),
-            ("Size", size(found.size_bytes)),
-            ("Time range", time_range(found.first_timestamp, found.last_timestamp)),
-        ]
-    )
-    heading(f"Detected keepit markers: {found.markers}", 3)
-    for weight, count in sorted(found.marker_weights.items(), reverse=True):
-        ui.label(f"keepit {weight}: {count} {weight_name(float(weight)).lower()}")
-    for problem in found.marker_problems[:_PROBLEMS]:
-        ui.label(f"Not well marked: {problem.written} ({problem.reason})").classes("said muted text-sm")
+        figures(
+            [
+                ("Session", found.session_id),
+                ("Messages", f"{found.original_messages:,}"),
+                ("Tokens", f"{found.original_tokens:,}"),
+                ("Size", size(found.size_bytes)),
+                ("Time range", time_range(found.first_timestamp, found.last_timestamp)),
+            ]
+        )
+        heading(f"Detected keepit markers: {found.markers}", 3)
+        for weight, count in sorted(found.marker_weights.items(), reverse=True):
+            ui.label(f"keepit {weight}: {count} {weight_name(float(weight)).lower()}")
+        for problem in found.marker_problems[:_PROBLEMS]:
+            note(f"Not well marked: {problem.written} ({problem.reason})").classes("said")
+        if view.may_write:
+            Form(view, f"add/{transcript.session_id}", {}, add, button="Add to memory", within=shown)
 
 
 def upload_transcript(view: PageView, project_id: str, taken: Taken) -> None:
@@ -292,7 +268,7 @@ def import_project(view: PageView, taken: Taken) -> None:
     """Ask for the archive of a project."""
     with dialog("Import a project") as shown:
         ui.label("An archive that was exported here or elsewhere, of at most 100 MB.").classes("muted")
-        name = ui.input("Project's id, where it is to be another").props("outlined dense").classes("w-full")
+        name = ui.input("Project's id, where it is to be another").classes("w-full")
 
         async def given(event: events.UploadEventArguments) -> None:
             found = await view.client.import_project(await event.file.read(), project_id=name.value or None)
@@ -329,23 +305,21 @@ def _upload(label: str, accepted: str, given: Callable[[events.UploadEventArgume
 def open_project(view: PageView, taken: Taken) -> None:
     """Ask for a folder that was worked in, and make it a project."""
     with dialog("Open a project") as shown:
-        path = ui.input("Folder that was worked in", placeholder="/home/me/myapp").props("outlined dense autofocus")
-        named = ui.input("Name, where it is to be another than the folder's").props("outlined dense")
-        folder = ui.input("Folder of its transcripts").props("outlined dense")
-        folder.set_visibility(view.visitor.is_admin)
-        for field in (path, named, folder):
+        fields = {
+            "original_path": ui.input("Folder that was worked in", placeholder="/home/me/myapp").props("autofocus"),
+            "display_name": ui.input("Name, where it is to be another than the folder's"),
+            "source_folder": ui.input("Folder of its transcripts"),
+        }
+        fields["source_folder"].set_visibility(view.visitor.is_admin)
+        for field in fields.values():
             field.classes("w-full")
 
-        async def opened() -> None:
-            with in_words_of({"originalPath": (path.props["label"], "the path of a folder.")}):
-                found = await view.client.open_project(
-                    path.value or "", display_name=named.value or OMIT, source_folder=folder.value or OMIT,
-                )  # fmt: skip
-            await taken(found.project_id, "")
-            shown.close()
+        async def opened(original_path: str, **others: str) -> None:
+            given: Any = {name: value or OMIT for name, value in others.items()}
+            await taken((await view.client.open_project(original_path, **given)).project_id, "")
 
-        path.on("keydown.enter", opened)
-        foot(shown, "Open project", opened)
+        labels = {"originalPath": ("Folder that was worked in", "the path of a folder.")}
+        Form(view, "project", fields, opened, button="Open project", labels=labels, within=shown)
 
 
 async def export_project(view: PageView, project_id: str) -> None:

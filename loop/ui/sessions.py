@@ -11,7 +11,7 @@ from fastapi import Query
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.choosers import projects_to_choose
+from loop.ui.forms import projects_to_choose
 from loop.ui.frame import Frame, PageView, in_turn, live, mark_current
 from loop.ui.project import Learned, ProjectLinks, ProjectRules, Pruning
 from loop.ui.session_details import (
@@ -23,10 +23,9 @@ from loop.ui.session_details import (
     open_project,
     upload_transcript,
 )
-from loop.ui.session_view import session_name, short, size
 from loop.ui.state import PageState, forms_being_written
-from loop.ui.tables import FLAT, action, counted, heading, more_button
-from loop.ui.times import day, local
+from loop.ui.tables import FLAT, action, heading, more_button
+from loop.ui.wording import counted, day, local, session_name, short, size
 
 Found = TypeVar("Found")
 Action = Callable[[], object]
@@ -35,8 +34,6 @@ STYLE = """
 .browser { display: grid; grid-template-columns: minmax(16rem, 22rem) minmax(0, 1fr); gap: 1.5rem; width: 100%; }
 .browser .back { display: none; }
 .browser ul { list-style: none; margin: 0; padding: 0; width: 100%; }
-.figures { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .15rem 1rem; margin: 0; }
-.figures dd { margin: 0; }
 .marked { border: 1px solid #c2410c; border-left-width: 4px; border-radius: .5rem; padding: .5rem .75rem; }
 .dropped { border-style: dashed; }
 .refusal { border-left: 3px solid #b91c1c; padding-left: .5rem; }
@@ -49,7 +46,6 @@ STYLE = """
 .reader { max-width: 60rem; margin: 0 auto; }
 .body--dark input { color-scheme: dark; }
 .cursor-move { cursor: move; }
-table.decay th, table.decay td { text-align: left; padding: .2rem .15rem; border-bottom: 1px solid var(--line); }
 @media (max-width: 900px) {
   .browser, .side-by-side { grid-template-columns: minmax(0, 1fr); }
   .browser:not(.reading) > .detail { display: none; }
@@ -98,40 +94,57 @@ class SessionBrowser:
         self._folder: str | None = None
         self._is_searched = False
         self._learned = Learned(view)
-        self._project_buttons: list[ui.button] = []
 
     async def build(self, project_id: str) -> None:
         """Build the page, with a project or the newest one."""
         with ui.row().classes("w-full items-center gap-2"):
             self._projects = projects_to_choose(self._view, self._choose)
-            actions = ui.row().classes("gap-1")
+            self._daily = ui.row().classes("gap-1")
             ui.space()
             self._storage = ui.label().classes("muted text-sm").props("role=note aria-label=Storage")
-        view, taken = self._view, self._taken
-        with actions:
-            if view.may_write:
-                _action("Open a project", "create_new_folder", lambda: open_project(view, taken))
-                _action("Import", "unarchive", lambda: import_project(view, taken))
-                self._of_project("Upload", "upload_file", lambda one: upload_transcript(view, one, taken))
-                self._of_project("Prune", "content_cut", lambda one: Pruning(view, one, self._refresh).open())
-            self._of_project("Export", "archive", lambda one: export_project(view, one))
-            self._of_project("Rules", "rule", lambda one: ProjectRules(view, one, self._refresh).open())
-            self._of_project("Learned", "school", self._learned.open)
-            self._of_project("Links", "link", lambda one: ProjectLinks(view, one).open())
         with ui.element().classes("browser") as self._whole:
             with ui.column().classes("list gap-2"):
-                box = ui.input("Search sessions").props("outlined dense clearable").classes("w-full")
+                box = ui.input("Search sessions").props("clearable").classes("w-full")
                 box.on("keydown.enter", lambda: self._search(box.value or ""))
                 box.on("clear", self._draw)
                 self._list = ui.column().classes("w-full gap-1").props("role=region aria-label=Sessions")
                 self._more = more_button(self._list_more, "More sessions")
                 self._scan = more_button(self._look, "More files of the folder")
             with ui.column().classes("detail gap-3"):
-                back = action("All sessions", self._leave, FLAT, icon="arrow_back")
-                back.classes("back")
+                action("All sessions", self._leave, FLAT, icon="arrow_back").classes("back")
                 self._detail = ui.column().classes("w-full gap-3").props("role=region aria-label='Session details'")
+        self._build_actions()
         await self._load_projects(project_id)
         live(self._view).on({"job.finished"}, self._refresh)
+
+    def _build_actions(self) -> None:
+        """Show what is done daily as buttons, and what is done now and then in a menu."""
+        view, taken, one = self._view, self._taken, self._project_id
+        self._daily.clear()
+        seldom: list[tuple[str, Action]] = []
+        with self._daily:
+            if one is not None:
+                if view.may_write:
+                    action("Upload", lambda: upload_transcript(view, one, taken), FLAT, icon="upload_file")
+                    seldom += [("Prune versions", Pruning(view, one, self._refresh).open)]
+                action("Learned", lambda: self._learned.open(one), FLAT, icon="school")
+                seldom += [
+                    ("Rules", ProjectRules(view, one, self._refresh).open),
+                    ("Links", ProjectLinks(view, one).open),
+                    ("Export", lambda: export_project(view, one)),
+                ]
+            if view.may_write:
+                if one is None:
+                    action("Open a project", lambda: open_project(view, taken), FLAT, icon="create_new_folder")
+                else:
+                    seldom += [("Open a project", lambda: open_project(view, taken))]
+                seldom += [("Import", lambda: import_project(view, taken))]
+            with (
+                ui.button("Project", icon="more_horiz").props(f"{FLAT} aria-haspopup=menu"),
+                ui.menu().props("role=menu"),
+            ):
+                for name, act in seldom:
+                    ui.menu_item(name, act).props("role=menuitem")
 
     async def _load_projects(self, project_id: str = "") -> None:
         await self._projects.load(project_id or None)
@@ -149,6 +162,7 @@ class SessionBrowser:
         self._view.address.show(is_new=is_new, project=self._project_id or "", **closed)
         self._detail.clear()
         self._close()
+        self._build_actions()
         await self._reload()
 
     async def _reload(self) -> None:
@@ -185,11 +199,8 @@ class SessionBrowser:
 
     async def _list_more(self) -> None:
         if self._project_id is not None:
-            page = await self._unless_left(
-                self._view.client.list_project_sessions(
-                    self._project_id, order="time", limit=_SESSIONS, cursor=self._cursor
-                )
-            )
+            listed = self._view.client.list_project_sessions
+            page = await self._unless_left(listed(self._project_id, order="time", limit=_SESSIONS, cursor=self._cursor))
             if page is None:
                 return
             self._cursor = page.cursor
@@ -213,8 +224,6 @@ class SessionBrowser:
         self._is_searched = False
         self._more.set_visibility(self._cursor is not None)
         self._scan.set_visibility(self._scan_cursor is not None)
-        for button in self._project_buttons:
-            button.set_enabled(self._project_id is not None)
         self._list.clear()
         self._entries.clear()
         with self._list:
@@ -344,14 +353,6 @@ class SessionBrowser:
         await self._load_projects(project_id)
         if session_id:
             await self.open(session_id)
-
-    def _of_project(self, name: str, icon: str, act: Callable[[str], object]) -> None:
-        """Show a button that is of use once there is a project, with which it acts."""
-        self._project_buttons.append(_action(name, icon, lambda: act(self._project_id or "")))
-
-
-def _action(name: str, icon: str, act: Action) -> ui.button:
-    return ui.button(name, icon=icon, on_click=act).props("flat dense no-caps").classes("px-2")
 
 
 def _link(name: str, details: str, opened: Action, *, icon: str) -> ui.button:

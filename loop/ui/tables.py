@@ -1,10 +1,11 @@
-"""Tables, lists of views and headings, as people and screen readers know them.
+"""Tables, lists of cards, views and headings, as people and screen readers know them; and the looks of buttons.
 
 Who did something, as people know them: a token by what it is for, where that is known, and else by its number.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -12,46 +13,33 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
+from markdown_it import MarkdownIt
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from loop.ui.frame import PageView, in_turn, press_once
-from loop.ui.times import UNKNOWN, ago, minute
-from loop.ui.wording import author_of
+from loop.ui.wording import UNKNOWN, ago, author_of, minute
 
-Cell = str | Callable[[], object]
-"""Text, or what builds the cell."""
-Row = Sequence[Cell]
-_SHORT = 30
 _MOST_TOKENS = 100
 _STYLE = """
 /* A shade at the side on which there is more to scroll to. */
-.scrolls, .listing .q-table__middle { overflow-x: auto; background-repeat: no-repeat;
+.listing { overflow-x: auto; background-repeat: no-repeat;
   background-size: 3rem 100%, 3rem 100%, .75rem 100%, .75rem 100%;
   background-position: 0, 100%, 0, 100%; background-attachment: local, local, scroll, scroll;
   background-image: linear-gradient(90deg, var(--page) 50%, transparent),
     linear-gradient(270deg, var(--page) 50%, transparent),
     radial-gradient(farthest-side at 0 50%, rgb(127 127 127 / .6), transparent),
     radial-gradient(farthest-side at 100% 50%, rgb(127 127 127 / .6), transparent); }
-.figures { border-collapse: collapse; width: 100%; font-size: .875rem; }
-.figures caption { position: absolute; left: -999rem; }
-.figures th, .figures td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line);
-  vertical-align: top; overflow-wrap: anywhere; }
-dl.figures { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .15rem 1rem; margin: 0; }
-dl.figures dd { margin: 0; overflow-wrap: anywhere; }
-.figures .short { white-space: nowrap; } .figures .long { min-width: 14rem; } .figures .text-xs { font-size: inherit; }
-.figures .q-btn__content { flex-wrap: nowrap; white-space: nowrap; }
-.figures a { color: var(--q-primary); display: inline-block; min-width: 7rem; }
-.figures td .text-xs { white-space: nowrap; }
-.figures th { color: var(--muted); font-weight: 500; white-space: nowrap; }
-.figures tbody tr:last-child td { border-bottom: 0; }
+.figures { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .15rem 1rem; margin: 0; }
+.figures dd { margin: 0; overflow-wrap: anywhere; }
 .tiles { display: grid; gap: 1rem; width: 100%; grid-template-columns: repeat(auto-fill, minmax(9.25rem, 1fr)); }
 .tile { display: flex; flex-direction: column; color: inherit; text-decoration: none; border: 1px solid var(--line);
   border-radius: .5rem; padding: .75rem; min-width: 0; border-left: 4px solid var(--line); }
 .tile:hover { background: rgb(127 127 127 / .08); } .tile.bad { border-left-color: #c2410c; }
 .tile .figure { font-size: 1.5rem; line-height: 2rem; font-weight: 600; }
-.listing { background: none !important; } .listing .q-table__bottom--nodata .q-icon { display: none; }
-.listing .q-badge { color: inherit; }
+.listing { background-color: transparent !important; } .listing .q-table__middle { overflow: visible; flex: none; }
+.listing .q-table__bottom--nodata .q-icon { display: none; }
+.listing .q-badge[outline], .listing .q-badge--outline { color: inherit; }
 .listing th { color: var(--muted); font-weight: 500; font-size: .875rem; } .listing td { font-size: .875rem; }
 @media (max-width: 599px) { .listing .q-table :is(th, td) { padding-left: .5rem; padding-right: .5rem; } }
 .listing .short { white-space: nowrap; } .listing .long { min-width: 14rem; overflow-wrap: anywhere; }
@@ -60,24 +48,6 @@ dl.figures dd { margin: 0; overflow-wrap: anywhere; }
 .views a { padding: .5rem .75rem; text-decoration: none; color: var(--muted); border-bottom: 2px solid transparent; }
 .views a[aria-current] { color: inherit; border-color: var(--q-primary); }
 """
-
-
-def show_table(caption: str, head: Sequence[str], rows: Iterable[Row]) -> None:
-    """Show a table that scrolls in itself where it is wider than the window; its caption is for screen readers."""
-    ui.add_css(_STYLE)
-    # It can have the focus, or nobody could scroll it by keys.
-    with ui.element("div").classes("w-full scrolls").props("tabindex=0 role=region") as whole:
-        whole.props["aria-label"] = caption
-        with ui.element("table").classes("figures"):
-            with ui.element("caption"):
-                ui.label(caption)
-            with ui.element("thead"), ui.element("tr"):
-                for name in head:
-                    with ui.element("th").props("scope=col"):
-                        ui.label(name)
-            with ui.element("tbody"):
-                for row in rows:
-                    _row(row)
 
 
 @dataclass
@@ -133,16 +103,18 @@ def tiles() -> KeptInPlace:
 
 @dataclass(frozen=True)
 class Said:
-    """The cell of a listing: a text, with the whole of it or its exact time beside the cursor, or the way to more."""
+    """The cell of a table: a text, with the whole of it or its exact time beside the cursor, or the way to more."""
 
     text: str
     tip: str = ""
     address: str = ""
+    badge: str = ""
+    """Its colour, where the text stands in a frame."""
 
 
 @dataclass(frozen=True)
 class Act:
-    """The cell of a listing that is a button; ``name`` says to screen readers what it is about."""
+    """The cell of a table that is a button; ``name`` says to screen readers what it is about."""
 
     text: str
     act: Callable[[], object]
@@ -150,10 +122,11 @@ class Act:
     is_danger: bool = False
 
 
-ListedCell = str | Said | Act
+Cell = str | Said | Act
+Row = Sequence[Cell]
 
 
-def time_cell(at: datetime | None, before: str = "") -> ListedCell:
+def time_cell(at: datetime | None, before: str = "") -> Cell:
     """Return the cell that says how long ago something was."""
     return UNKNOWN if at is None else Said(f"{before} {ago(at)}".strip(), minute(at))
 
@@ -163,7 +136,8 @@ _CELL = """
   <a v-if="props.value.address" class="link" :href="props.value.address">{{ props.value.text }}</a>
   <q-btn v-else-if="props.value.acts" outline no-caps dense size="sm" padding="xs sm" :label="props.value.text"
     :class="{ danger: props.value.is_danger }" :color="props.value.is_danger ? undefined : 'primary'"
-    :aria-label="props.value.name" @click="$parent.$emit('act', [props.row.id, props.col.name])" />
+    :aria-label="props.value.name" @click="$parent.$emit('act', [props.key, props.col.name])" />
+  <q-badge v-else-if="props.value.badge" :color="props.value.badge" role="none">{{ props.value.text }}</q-badge>
   <div v-else dir="auto" :class="(props.value.text ?? props.value).length > 30 ? 'long' : 'short'"
     :title="props.value.tip">{{ props.value.text ?? props.value }}</div>
 </q-td>"""
@@ -173,8 +147,10 @@ _CHOOSE_ALL = '<q-checkbox v-model="props.selected" dense aria-label="Choose all
 _CHOOSE = """<q-checkbox v-model="props.selected" dense :aria-label="'Choose ' + props.row.name" />"""
 
 
-def listing(caption: str, columns: Sequence[str], empty: str, hidden_on_phones: Collection[str] = ()) -> ui.table:
-    """Show a table of the library's, whose columns have their heads for names and whose rows have an ``id``.
+def listing(
+    caption: str, columns: Sequence[str], empty: str = "", *, key: str = "#", hidden_on_phones: Collection[str] = ()
+) -> ui.table:
+    """Show a table of the library's, whose columns have their heads for names; ``key`` is what tells rows apart.
 
     Rows that can be chosen have a ``name`` too. Pages are fetched by who fills it: the service knows which is the next
     one, and not how many there are.
@@ -183,17 +159,33 @@ def listing(caption: str, columns: Sequence[str], empty: str, hidden_on_phones: 
 
     def column(name: str) -> dict[str, Any]:
         classes = "gt-xs" if name in hidden_on_phones else ""
-        return {"name": name or _LAST, "label": name, "field": name or _LAST, "align": "left"} | {
-            "classes": classes,
-            "headerClasses": classes,
-        }
+        look = {"align": "left", "classes": classes, "headerClasses": classes}
+        return {"name": name or _LAST, "label": name, "field": name or _LAST} | look
 
-    table = ui.table(rows=[], columns=[column(name) for name in columns])
+    table = ui.table(rows=[], columns=[column(name) for name in columns], row_key=key)
+    # It can have the focus, or nobody could scroll it by keys.
     table.props("flat dense wrap-cells hide-selected-banner tabindex=0 role=region")
     table.props["aria-label"], table.props["no-data-label"] = caption, empty
     for name, template in (("body-cell", _CELL), ("header-selection", _CHOOSE_ALL), ("body-selection", _CHOOSE)):
         table.add_slot(name, template)
     return table.classes("w-full listing")
+
+
+def _rows(head: Sequence[str], rows: Iterable[Row]) -> list[dict[str, Any]]:
+    def shown(cell: Cell) -> object:
+        if isinstance(cell, Act):
+            return {"text": cell.text, "name": cell.name or cell.text, "is_danger": cell.is_danger, "acts": True}
+        return cell if isinstance(cell, str) else asdict(cell)
+
+    return [
+        {"#": number} | {name or _LAST: shown(cell) for name, cell in zip(head, row, strict=True)}
+        for number, row in enumerate(rows)
+    ]
+
+
+def show_table(caption: str, head: Sequence[str], rows: Iterable[Row]) -> None:
+    """Show rows that are all there; the caption is for screen readers."""
+    listing(caption, head).rows = _rows(head, rows)
 
 
 ItemT = TypeVar("ItemT")
@@ -214,11 +206,15 @@ Fetch = Callable[[str | None], Awaitable[tuple[Iterable[ItemT], str | None]]]
 
 
 def rows_of(
-    listing: Callable[..., Awaitable[Any]], field: str, row: Callable[[Any], ItemT], limit: int = 25, **filters: object
-) -> Fetch[ItemT]:
+    listing: Callable[..., Awaitable[Any]],
+    field: str,
+    row: Callable[[Any], Any] = lambda one: one,
+    limit: int = 25,
+    **filters: object,
+) -> Fetch[Any]:
     """Return what fetches a listing of the client, of whose answers ``field`` has the items, made into rows."""
 
-    async def fetch(cursor: str | None) -> tuple[list[ItemT], str | None]:
+    async def fetch(cursor: str | None) -> tuple[list[Any], str | None]:
         page = await listing(limit=limit, cursor=cursor, **filters)
         return [row(one) for one in getattr(page, field)], page.cursor
 
@@ -271,9 +267,9 @@ class PagedCards(Generic[ItemT]):
 class PagedTable:
     """A table of what is listed page by page: its first rows, and the next ones when they are asked for."""
 
-    def __init__(self, caption: str, head: Sequence[str], fetch: Fetch[Sequence[ListedCell]], *, empty: str) -> None:
+    def __init__(self, caption: str, head: Sequence[str], fetch: Fetch[Row], *, empty: str) -> None:
         self._head, self._fetch = head, fetch
-        self._rows: list[Sequence[ListedCell]] = []
+        self._found: list[Row] = []
         self._pages = 1
         self._cursor: str | None = None
         self._table = listing(caption, head, empty)
@@ -284,46 +280,27 @@ class PagedTable:
     @in_turn
     async def refresh(self) -> None:
         """Show the rows as they are now, as many pages as were asked for."""
-        self._rows, self._cursor = await read_pages(self._fetch, self._pages)
+        self._found, self._cursor = await read_pages(self._fetch, self._pages)
         self._draw()
 
     def _draw(self) -> None:
         self._more.set_visibility(self._cursor is not None)
-        self._table.rows = [
-            {"id": number} | {name or _LAST: _shown(cell) for name, cell in zip(self._head, row, strict=True)}
-            for number, row in enumerate(self._rows)
-        ]
+        self._table.rows = _rows(self._head, self._found)
 
     @in_turn
     async def _show_more(self) -> None:
         found, self._cursor = await self._fetch(self._cursor)
-        self._rows += found
+        self._found += found
         self._pages += 1
         self._draw()
 
     async def _act(self, event: GenericEventArguments) -> None:
         row, name = event.args
-        cell = self._rows[row][self._head.index("" if name == _LAST else name)]
+        cell = self._found[row][self._head.index("" if name == _LAST else name)]
         assert isinstance(cell, Act)
         done = cell.act()
         if isinstance(done, Awaitable):
             await done
-
-
-def _shown(cell: ListedCell) -> object:
-    if isinstance(cell, Act):
-        return {"text": cell.text, "name": cell.name or cell.text, "is_danger": cell.is_danger, "acts": True}
-    return cell if isinstance(cell, str) else asdict(cell)
-
-
-def _row(row: Row) -> None:
-    with ui.element("tr"):
-        for cell in row:
-            with ui.element("td"):
-                if isinstance(cell, str):
-                    ui.label(cell).props("dir=auto").classes("short" if len(cell) <= _SHORT else "long")
-                else:
-                    cell()
 
 
 def show_views(path: str, views: Mapping[str, str], current: str) -> None:
@@ -394,30 +371,59 @@ def note(text: str) -> ui.label:
     return ui.label(text).classes("muted text-sm")
 
 
+def said(text: str) -> ui.label:
+    """Show a text of somebody's, with its lines, in the direction that it is written in."""
+    return ui.label(text).classes("said").props("dir=auto")
+
+
+_SHOWN_CHARACTERS = 4_000
+# HTML in it is text, and a picture a link to it: the browser would ask for one from wherever it lies.
+_MARKDOWN = MarkdownIt("js-default").disable("image")
+
+
+def figures(pairs: Sequence[tuple[str, str]]) -> None:
+    """Show names with their values, two columns."""
+    ui.add_css(_STYLE)
+    with ui.element("dl").classes("figures"):
+        for name, value in pairs:
+            with ui.element("dt").classes("muted"):
+                ui.label(name)
+            with ui.element("dd").classes("said"):
+                ui.label(value)
+
+
+def long_text(text: str, most: int = _SHOWN_CHARACTERS) -> None:
+    """Show the beginning of a text, and the rest when it is asked for."""
+    label = said(text[:most]).classes("w-full")
+    if len(text) > most:
+        _offer_rest(len(text), lambda: label.set_text(text))
+
+
+def rendered_text(text: str, most: int = _SHOWN_CHARACTERS) -> None:
+    """Show the beginning of a text that is written as Markdown, and the rest when it is asked for."""
+    shown = ui.html(_html(text[:most]), sanitize=True).classes("rendered nicegui-markdown w-full").props("dir=auto")
+    if len(text) > most:
+        _offer_rest(len(text), lambda: shown.set_content(_html(text)))
+
+
+def _html(markdown: str) -> str:
+    # Its headings are not the page's: those of the first level stand where the page has its third.
+    return re.sub(r"<(/?)h[1-6]>", r"<\1h4>", _MARKDOWN.render(markdown))
+
+
+def _offer_rest(characters: int, show_all: Callable[[], object]) -> None:
+    def show() -> None:
+        show_all()
+        more.delete()
+
+    more = action(f"Show all {characters:,} characters", show, FLAT)
+
+
 def icon_button(icon: str, name: str, act: Callable[[], object]) -> ui.button:
     """Show a small button of which only screen readers say the name."""
     button = ui.button(icon=icon, on_click=act, color=None).props("flat round dense size=sm")
     button.props["aria-label"] = name
     return button
-
-
-def number(value: float | None, places: int = 0, unit: str = "") -> str:
-    """Return a number with separators; what is not known is a dash."""
-    return "–" if value is None else f"{value:,.{places}f}{unit}"
-
-
-def amount(value: float | None) -> str:
-    """Return units of energy, the fewer the more exactly."""
-    if value is None:
-        return "–"
-    places = 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 4
-    text = f"{value:,.{places}f}"
-    return text.rstrip("0").rstrip(".")
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """Return how many of something there are."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 TokenLabels = Mapping[str, str]
@@ -442,7 +448,7 @@ def actor_name(actor: str, labels: TokenLabels = NO_LABELS) -> str:
     return f"token {labels.get(token) or f'{token[:_SHOWN]}…'}"
 
 
-def actor_cell(actor: str, labels: TokenLabels = NO_LABELS) -> ListedCell:
+def actor_cell(actor: str, labels: TokenLabels = NO_LABELS) -> Cell:
     """Return the cell that says who somebody is, the whole of it beside the cursor where it is cut."""
     name = actor_name(actor, labels)
     return Said(name, "" if name == actor else actor)

@@ -6,16 +6,30 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from nicegui import background_tasks, ui
+from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client import ApiError, models
-from loop.ui.confirmation import confirmed
+from loop.ui.forms import Form, confirmed, dialog, whole_number
 from loop.ui.frame import PageView
 from loop.ui.originals import OriginalReader
 from loop.ui.project import TIER_PRESETS
-from loop.ui.session_view import dialog, foot, long_text, made_how, rendered_text, rows, size, whole_number
-from loop.ui.tables import FLAT, action, badge, counted, heading, more_button, note
-from loop.ui.times import day
+from loop.ui.tables import (
+    FLAT,
+    PagedCards,
+    action,
+    badge,
+    danger,
+    figures,
+    fill,
+    heading,
+    icon_button,
+    long_text,
+    note,
+    rendered_text,
+    said,
+)
 from loop.ui.visitors import FormError, notify_success
+from loop.ui.wording import counted, day, made_how, size
 
 _VERSIONS = 100
 _DIFFERENCES = 20
@@ -59,17 +73,17 @@ async def read_version(view: PageView, session_id: str, version: models.VersionA
     name = version.version_id
     found = await view.client.read_version(session_id, name)
     with dialog(f"{session_id}, {name}", is_wide=True):
-        figures = [
+        told = [
             ("Tokens", f"{found.version.input_tokens:,} before, {found.version.output_tokens:,} after"),
             ("Ratio", f"{found.version.compression_ratio:.1f} to 1"),
             ("Made", f"{day(found.version.created_at)} by {found.version.agent or 'nobody yet'}"),
         ]
         if found.version.keepit_stats:
             kept = found.version.keepit_stats
-            figures.append(("Keepits", f"{kept.preserved} preserved, {kept.summarized} summarised"))
+            told.append(("Keepits", f"{kept.preserved} preserved, {kept.summarized} summarised"))
         if found.version.why:
-            figures.append(("Dropped", found.version.why))
-        rows(figures)
+            told.append(("Dropped", found.version.why))
+        figures(told)
         with ui.element("div").classes("side-by-side panes"):
             with _pane(f"{name}: {made_how(version)}"), ui.column().classes("card w-full") as read:
                 read.props("role=document aria-label=Version")
@@ -90,125 +104,100 @@ class Comparison:
     """Two versions of a session compared."""
 
     def __init__(self, view: PageView, session_id: str, versions: list[models.VersionAnswer]) -> None:
-        self._view = view
-        self._session_id = session_id
+        self._view, self._session_id = view, session_id
         self._names = {one.version_id: f"{one.version_id} {made_how(one)}" for one in versions}
-        self._cursor: str | None = None
 
     async def open(self) -> None:
         """Open the comparison, of the two newest first."""
-        names = list(self._names)
+        newest, second = list(self._names)[:2]
         with dialog(f"Compare versions of {self._session_id}", is_wide=True):
             with ui.row().classes("gap-2 w-full"):
-                self._one = ui.select(self._names, value=names[1], label="Version", on_change=self._compare)
-                self._other = ui.select(self._names, value=names[0], label="With", on_change=self._compare)
+                self._one = ui.select(self._names, value=second, label="Version", on_change=self._compare)
+                self._other = ui.select(self._names, value=newest, label="With", on_change=self._compare)
                 for field in (self._one, self._other):
-                    field.props("outlined dense options-dense").classes("min-w-[14rem]")
+                    field.classes("min-w-[14rem]")
             self._content = ui.column().classes("w-full gap-3")
+            heading("Texts that differ", 3)
+            self._differences = PagedCards[models.TextDifference](
+                "Texts that differ", self._fetch, _show_difference, empty="None.", more="More differences"
+            )
         await self._compare()
 
     async def _compare(self) -> None:
-        self._cursor = None
         self._content.clear()
-        found = await self._fetch()
-        with self._content:
-            self._show(found)
+        await self._differences.refresh(anew=True)
 
-    async def _fetch(self) -> models.VersionComparison:
+    async def _fetch(self, cursor: str | None) -> tuple[list[models.TextDifference], str | None]:
         found = await self._view.client.compare_versions(
-            self._session_id, self._one.value, self._other.value,
-            limit=_DIFFERENCES, cursor=self._cursor,
-        )  # fmt: skip
-        self._cursor = found.cursor
-        return found
+            self._session_id, self._one.value, self._other.value, limit=_DIFFERENCES, cursor=cursor
+        )
+        if cursor is None:
+            self._content.clear()
+            with self._content:
+                _show_comparison(found)
+        return found.differences, found.cursor
 
-    def _show(self, found: models.VersionComparison) -> None:
-        pairs = [("Pieces in both", f"{found.same_blocks:,}")]
-        pairs += [
-            (
-                one.version_id,
-                f"{one.output_tokens:,} tokens, {one.output_messages:,} messages, {one.compression_ratio:.1f} to 1",
-            )
-            for one in (found.version, found.other)
-        ]
-        pairs += [(name, f"{one.version} / {one.other}") for name, one in found.settings.items()]
-        rows(pairs)
-        with ui.element("div").classes("side-by-side"):
-            for version, only in ((found.version, found.only_in_version), (found.other, found.only_in_other)):
-                with ui.column().classes("card gap-1 min-w-0"):
-                    heading(f"Only in {version.version_id}", 3)
-                    if not only.blocks and not only.markers:
-                        ui.label("Nothing.").classes("muted")
-                    for kind, count in only.blocks.items():
-                        ui.label(f"{count:,} × {kind}").classes("text-sm")
-                    for marker in only.markers:
-                        ui.label(f"keepit {marker.weight:.2f}: {marker.content[:300]}").classes("said text-sm").props(
-                            "dir=auto"
-                        )
-        heading("Texts that differ", 3)
-        self._list = ui.column().classes("w-full gap-2").props("role=list aria-label='Texts that differ'")
-        self._more = more_button(self._show_more, "More differences")
-        self._show_differences(found)
 
-    async def _show_more(self) -> None:
-        self._show_differences(await self._fetch())
+def _show_comparison(found: models.VersionComparison) -> None:
+    pairs = [("Pieces in both", f"{found.same_blocks:,}")]
+    for one in (found.version, found.other):
+        lengths = f"{one.output_tokens:,} tokens, {one.output_messages:,} messages"
+        pairs.append((one.version_id, f"{lengths}, {one.compression_ratio:.1f} to 1"))
+    figures(pairs + [(name, f"{one.version} / {one.other}") for name, one in found.settings.items()])
+    with ui.element("div").classes("side-by-side"):
+        for version, only in ((found.version, found.only_in_version), (found.other, found.only_in_other)):
+            with ui.column().classes("card gap-1 min-w-0"):
+                heading(f"Only in {version.version_id}", 3)
+                if not only.blocks and not only.markers:
+                    ui.label("Nothing.").classes("muted")
+                for kind, count in only.blocks.items():
+                    ui.label(f"{count:,} × {kind}").classes("text-sm")
+                for marker in only.markers:
+                    said(f"keepit {marker.weight:.2f}: {marker.content[:300]}").classes("text-sm")
 
-    def _show_differences(self, found: models.VersionComparison) -> None:
-        self._more.set_visibility(found.cursor is not None)
-        with self._list:
-            if not found.differences and not self._list.default_slot.children:
-                ui.label("None.").classes("muted").props("role=listitem")
-            for one in found.differences:
-                with ui.column().classes("card gap-1").props("role=listitem"):
-                    ui.label(f"only in {one.is_in}, or elsewhere there · {one.speaker}").classes("muted text-xs")
-                    long_text(one.text)
+
+def _show_difference(one: models.TextDifference) -> None:
+    with ui.column().classes("card gap-1").props("role=listitem"):
+        ui.label(f"only in {one.is_in}, or elsewhere there · {one.speaker}").classes("muted text-xs")
+        long_text(one.text)
 
 
 class VersionManager:
     """A dialog that removes versions. What a composition uses is refused by the service, in its own words."""
 
     def __init__(self, view: PageView, session: models.SessionDetail, changed: Callable[[], Awaitable[None]]) -> None:
-        self._view = view
-        self._session = session
-        self._changed = changed
+        self._view, self._session, self._changed = view, session, changed
         self._chosen: dict[str, models.VersionAnswer] = {}
 
     async def open(self) -> None:
         """Open the dialog."""
         session = self._session
-        with dialog(f"Manage compressions of {session.session_id}") as self._dialog:
+        with dialog(f"Manage compressions of {session.session_id}") as shown:
             ui.label(f"Original: {session.original_tokens:,} tokens, {size(session.size_bytes)}")
             self._refusals = ui.column().classes("w-full gap-1").props("role=alert")
             self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Compressions")
             self._status = ui.label().props("role=status")
-            self._delete = foot(self._dialog, "Delete selected", self._remove, is_danger=True)
+            with ui.row().classes("w-full justify-end gap-2"):
+                action("Cancel", shown.close, FLAT)
+                self._delete = danger("Delete selected", self._remove)
         await self._fill()
 
     async def _fill(self) -> None:
         listed = await self._view.client.list_versions(self._session.session_id, limit=_VERSIONS)
-        self._list.clear()
         self._chosen.clear()
         self._count()
-        with self._list:
-            if not listed.versions:
-                ui.label("No compressions yet.").classes("muted")
-            for version in listed.versions:
-                self._entry(version)
+        fill(self._list, listed.versions, self._entry, "No compressions yet.")
 
     def _entry(self, version: models.VersionAnswer) -> None:
-        def choose(chosen: bool) -> None:
-            if chosen:
+        def choose(event: ValueChangeEventArguments[bool | None]) -> None:
+            if event.value:
                 self._chosen[version.version_id] = version
             else:
                 self._chosen.pop(version.version_id, None)
             self._count()
 
         with ui.column().classes("card gap-1").props("role=listitem"):
-            box = ui.checkbox(
-                f"{version.version_id} {made_how(version)} ({version.output_tokens:,} tokens)",
-                on_change=lambda change: choose(bool(change.value)),
-            )
-            box.set_enabled(self._view.may_write)
+            ui.checkbox(_described(version), on_change=choose).set_enabled(self._view.may_write)
             used = day(version.last_used) if version.last_used else "never"
             note(f"Created {day(version.created_at)} · last used {used}")
             if version.used_in:
@@ -227,8 +216,8 @@ class VersionManager:
 
     async def _remove(self) -> None:
         chosen = list(self._chosen.values())
-        goes = [f"{one.version_id} {made_how(one)} ({one.output_tokens:,} tokens)" for one in chosen]
-        if not await confirmed(f"Delete {counted(len(chosen), 'version')} for good?", goes, button="Delete"):
+        title = f"Delete {counted(len(chosen), 'version')} for good?"
+        if not await confirmed(title, [_described(one) for one in chosen], button="Delete"):
             return
         self._refusals.clear()
         removed = 0
@@ -253,6 +242,10 @@ class VersionManager:
         return True
 
 
+def _described(version: models.VersionAnswer) -> str:
+    return f"{version.version_id} {made_how(version)} ({version.output_tokens:,} tokens)"
+
+
 _MODES = {"uniform": "Uniform", "tiered": "Tiered"}
 _TIER_LEVELS = {"minimal": "Minimal", "moderate": "Moderate", "aggressive": "Aggressive"}
 _LEVELS = {"": "By the ratio"} | _TIER_LEVELS
@@ -274,16 +267,15 @@ class CompressionForm:
             self._level = ui.select(_LEVELS, value="", label="Aggressiveness", on_change=changed)
             self._tiers = ui.select(TIER_PRESETS | {_CUSTOM: "Tiers by hand"}, value="standard", label="Preset")
             self._keepits = ui.select(_KEEPITS, value="decay", label="Keepit handling", on_change=changed)
-            self._distance = ui.number(
-                "Session distance (1 = recent, 10 = old)", value=1, min=1, step=1, on_change=changed
-            )
+            distance = "Session distance (1 = recent, 10 = old)"
+            self._distance = ui.number(distance, value=1, min=1, step=1, on_change=changed)
             self._skip = ui.number("Messages to skip at the beginning", value=0, min=0, step=1, on_change=changed)
             self.fields: dict[str, ui.select | ui.number] = {
                 "mode": self._mode, "ratio": self._ratio, "level": self._level, "tiers": self._tiers,
                 "keepits": self._keepits, "distance": self._distance, "skip": self._skip,
             }  # fmt: skip
             for field in self.fields.values():
-                field.props("outlined dense options-dense debounce=200")
+                field.props("debounce=200")
         self._changed = changed
         self._by_hand = TierList(changed)
         self._tiers.on_value_change(self._switch)
@@ -355,7 +347,7 @@ class TierList:
                 ui.select(_TIER_LEVELS, value=level, label="Level", on_change=self._changed),
             )
             for field in fields:
-                field.props("outlined dense options-dense debounce=200").classes("grow basis-[8rem]")
+                field.props("debounce=200").classes("grow basis-[8rem]")
             tier = (row, *fields)
 
             def remove() -> None:
@@ -363,8 +355,7 @@ class TierList:
                 row.delete()
                 self._changed()
 
-            gone = ui.button(icon="close", on_click=remove).props("flat round dense")
-            gone.props["aria-label"] = f"Remove tier {number}"
+            icon_button("close", f"Remove tier {number}", remove)
         self._tiers.append(tier)
 
 
@@ -372,9 +363,7 @@ class VersionRequest:
     """A dialog that asks for a version, with what would come of it shown as it changes."""
 
     def __init__(self, view: PageView, session: models.SessionDetail, made: Callable[[], Awaitable[None]]) -> None:
-        self._view = view
-        self._session = session
-        self._made = made
+        self._view, self._session, self._made = view, session, made
         self._request_number = 0
         self._texts: dict[str, str] = {}
 
@@ -385,17 +374,17 @@ class VersionRequest:
         markers = await self._view.client.list_keepits(session.session_id, limit=_MARKERS)
         self._texts = {one.marker_id: one.content for one in markers.keepits}
         sources = {"": "Original"} | {one.version_id: f"{one.version_id} {made_how(one)}" for one in listed.versions}
-        with dialog(f"Create compression of {session.session_id}") as self._dialog:
+        with dialog(f"Create compression of {session.session_id}") as shown:
             ui.label(f"Original: {session.original_tokens:,} tokens, {session.original_messages:,} messages")
             self._client = ui.context.client
             self._source = ui.select(sources, value="", label="Made from", on_change=self._request_preview)
-            self._source.props("outlined dense options-dense").classes("w-full")
+            self._source.classes("w-full")
             # Its first change comes while it is built.
             self._form: CompressionForm | None = None
             self._form = CompressionForm(self._request_preview)
             heading("Preview", 3)
             self._preview = ui.column().classes("card gap-1").props("role=status aria-label=Preview")
-            foot(self._dialog, "Create compression", self._create)
+            Form(self._view, "version", {}, self._create, button="Create compression", within=shown)
         await self._foresee(self._request_number)
 
     def _request_preview(self) -> None:
@@ -436,18 +425,15 @@ class VersionRequest:
         if foreseen.note:
             note(foreseen.note)
         least = " / ".join(f"{one:.2f}" for one in foreseen.thresholds)
-        ui.label(f"Keepits: {foreseen.preserved} will be preserved, {foreseen.summarized} summarised").classes(
-            "font-medium"
-        )
+        kept = f"Keepits: {foreseen.preserved} will be preserved, {foreseen.summarized} summarised"
+        ui.label(kept).classes("font-medium")
         if least and foreseen.markers:
             note(f"What weighs {least} or more survives")
         for marker in foreseen.markers[:_SAMPLE]:
             with ui.row().classes("w-full no-wrap gap-2 items-start"):
                 badge("survives" if marker.survives else "summarised", "green-9" if marker.survives else "grey-8")
                 ui.label(f"{marker.weight:.2f}").classes("text-sm")
-                ui.label(self._texts.get(marker.marker_id, marker.marker_id)[:200]).classes("said text-sm").props(
-                    "dir=auto"
-                )
+                said(self._texts.get(marker.marker_id, marker.marker_id)[:200]).classes("text-sm")
         if len(foreseen.markers) > _SAMPLE:
             note(f"and {len(foreseen.markers) - _SAMPLE} more")
 
@@ -456,7 +442,6 @@ class VersionRequest:
         made = await self._request(self._form.settings(), dry_run=False)
         notify_success(f"{made.version_id} is being made.")
         await self._made()
-        self._dialog.close()
 
     async def _request(self, settings: models.CompressionSettings, *, dry_run: bool) -> models.VersionMade:
         return await self._view.client.make_version(

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from secrets import token_urlsafe
 from time import monotonic
+from typing import Any
 from urllib.parse import urlencode
 
 from nicegui import ui
+from nicegui.elements.mixins.validation_element import ValidationElement
 
 from afterthought_client import ApiError, AsyncAfterthought
 from loop.ui.state import present_address
@@ -26,7 +28,11 @@ _ERROR_SECONDS = 10.0
 
 
 class FormError(Exception):
-    """What somebody gave a page is missing or out of bounds; the message says what to give."""
+    """What somebody gave a page is missing or out of bounds; the message says what to give, and stands at a field."""
+
+    def __init__(self, message: str, field: ValidationElement[Any] | None = None) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 def notify_success(message: str) -> None:

@@ -73,6 +73,23 @@ def admin(browser: Browser, system: System) -> Iterator[BrowserContext]:
         yield own
 
 
+@pytest.fixture(scope="session")
+def warm_browser(browser: Browser, system: System) -> Iterator[BrowserContext]:
+    """Somebody else's browser, which has loaded the scripts of the pages once: that takes seconds each time."""
+    with visitor(browser) as own:
+        yield own
+
+
+@pytest.fixture
+def guest(warm_browser: BrowserContext) -> Iterator[BrowserContext]:
+    """A browser in which nobody has logged in, and no page is open."""
+    warm_browser.clear_cookies()
+    yield warm_browser
+    warm_browser.set_offline(False)
+    for page in warm_browser.pages:
+        page.close()
+
+
 @pytest.fixture
 def at(admin: BrowserContext, system: System) -> Iterator[Window]:
     with window(admin, system.url) as opened:

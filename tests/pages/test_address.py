@@ -6,10 +6,13 @@ import re
 
 import pytest
 from playwright.sync_api import Page, expect
+from prometheus_client.parser import text_string_to_metric_families
 
 from afterthought_client import Afterthought
 from tests.support.browser import Window
 from tests.support.recorded import PROJECT, marked_transcript, register
+from tests.support.services import System
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 OTHER = "-home-dev-web-shop"
@@ -163,6 +166,25 @@ def test_what_is_found_is_never_shown_among_what_does_not_match(at: Window, clie
     # Found by the service. A click while others stood there would choose one of those.
     expect(page.get_by_role("option")).to_have_text([f"u00{n}" for n in range(10)])
     assert {one for one in page.evaluate("offered") if "u00" not in one} == set()
+
+
+def test_nothing_is_looked_for_that_nobody_typed(at: Window, system: System, client: Afterthought) -> None:
+    register(client)
+
+    def listings() -> float:
+        with system.client() as operator:
+            families = text_string_to_metric_families(operator.get("/metrics").text)
+        counted = {"route": "/apps/{appId}/projects", "method": "GET", "status": "2xx"}
+        return sum(one.value for each in families for one in each.samples if one.labels == counted)
+
+    before = listings()
+    page = at.open(f"/sessions/{client.app}?project={PROJECT}")
+    expect(page.get_by_role("combobox", name="Project")).to_have_value("ferry-desk")
+    page.get_by_role("combobox", name="Project").fill("nothing like it")
+    expect(page.get_by_text("Nothing is called like this.")).to_be_visible()
+    # Once as it was opened, and for what was typed: all that was asked before that is over by now.
+    wait_until(lambda: listings() >= before + 2, 60, "the search")
+    assert listings() == before + 2
 
 
 def test_filters_of_jobs_and_kinds_of_changes_are_in_the_address(at: Window, client: Afterthought) -> None:

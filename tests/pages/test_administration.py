@@ -76,6 +76,9 @@ def test_an_app_is_installed_and_changed(at: Window, client: Afterthought) -> No
     expect(page.get_by_text("Weight of vectors, Weight of words and Weight of identifiers must add up")).to_be_visible()
     page.reload()
     page.wait_for_function("window.did_handshake")
+    # What was refused is kept, as anything that is being written.
+    expect(page.get_by_label("Weight of words")).to_have_value("0.9")
+    page.get_by_role("button", name="Discard").click()
     page.get_by_label("Tokens of retrieved messages").fill("2222")
     page.get_by_label("Tokens of retrieved messages").press("Tab")
     page.get_by_role("button", name="Save settings").click()

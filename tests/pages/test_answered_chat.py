@@ -29,7 +29,7 @@ def test_what_the_loop_answers_appears_by_itself(
             window(browser, system.url) as seen,
         ):
             client.install_app("diary", "Diary", answered_by="loop")
-            seen.log_in(system.admin_token)
+            seen.enter(system.admin_token)
             page = seen.open("/chat/diary")
             page.get_by_role("button", name="New conversation").click()
             page.get_by_role("textbox", name="Message").fill("What can I cook tonight?")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from afterthought_client import Afterthought
 from tests.support.browser import Window, window
@@ -64,15 +64,15 @@ def test_a_conversation_is_begun(at: Window, client: Afterthought) -> None:
 
 
 def test_a_person_with_a_token_of_their_own_sees_what_is_theirs(
-    browser: Browser, system: System, client: Afterthought
+    guest: BrowserContext, system: System, client: Afterthought
 ) -> None:
     _begin(client, "bobs", "I keep bees.", user="bob")
     client.write_fact("Keeps bees.", user_id="bob")
     _begin(client, "anns", "I moved to Lisbon in May.", user="ann")
     client.write_fact("Is allergic to peanuts.", user_id="ann")
     own = client.issue_token(user_id="ann").token or ""
-    with window(browser, system.url) as anns:
-        anns.log_in(own)
+    with window(guest, system.url) as anns:
+        anns.enter(own)
         # Whatever an address says.
         page = anns.open(f"/memory/{client.app}?user=bob")
         pages = page.get_by_role("navigation", name="Pages")
@@ -216,7 +216,7 @@ def test_days_and_times_are_those_of_the_browser(browser: Browser, system: Syste
         client.add_messages("late", [said])
     context = browser.new_context(timezone_id="Asia/Tokyo")
     with window(context, system.url) as own:
-        own.log_in(system.admin_token)
+        own.enter(system.admin_token)
         page = own.open(f"/chat/{client.app}?conversation=late")
         log = page.get_by_role("log")
         expect(log).to_contain_text("Good morning.")

@@ -61,6 +61,25 @@ def test_parts_are_arranged_by_buttons_and_keys_and_by_dragging(at: Window, clie
     _order(page, "jan", "mar")
 
 
+def test_cards_point_where_they_go_and_are_as_tall_as_what_is_in_them(
+    at: Window, phone: Window, client: Afterthought
+) -> None:
+    _three(client)
+    on_phone = _composer(phone, client, "jan", "feb")
+    later = on_phone.get_by_role("button", name="Move later: jan").locator(".q-icon")
+    # There they stand one below the other: an arrow to the right, turned by a quarter.
+    assert later.evaluate("icon => getComputedStyle(icon).transform") == "matrix(0, 1, -1, 0, 0, 0)"
+    page = _composer(at, client, "jan", "feb")
+    later = page.get_by_role("button", name="Move later: jan").locator(".q-icon")
+    assert later.evaluate("icon => getComputedStyle(icon).transform") == "none"
+    heights = "all => all.map((card) => card.offsetHeight)"
+    low, _ = page.locator(".part").evaluate_all(heights)
+    _parts(page).first.get_by_role("checkbox", name="Recompress from original").click()
+    expect(_parts(page).first.get_by_label("Ratio (to 1)")).to_be_visible()
+    tall, other = page.locator(".part").evaluate_all(heights)
+    assert tall > low + 100 > other
+
+
 def test_a_context_is_foreseen_composed_and_handed_out(at: Window, client: Afterthought, tmp_path: Path) -> None:
     register(client, "odd", odd_transcript())
     register(client)

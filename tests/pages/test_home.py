@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from afterthought_client import Afterthought
 from shared.conversations.answers import AnswerDraft, give
@@ -35,7 +35,7 @@ def test_an_empty_installation_says_what_to_do_first_and_sees_the_first_call(
         window(browser, system.url) as own,
     ):
         own.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        own.log_in(system.admin_token)
+        own.enter(system.admin_token)
         page = own.open("/")
         expect(_needs(page, "No worker is there")).to_have_attribute("href", "/operations")
         expect(page.get_by_role("heading", name="Begin with an app")).to_be_visible()
@@ -80,8 +80,19 @@ def test_apps_are_shown_with_what_they_hold_and_lead_to_it(at: Window, client: A
     expect(app).to_have_attribute("href", f"/memory/{client.app}")
 
 
+def test_an_app_that_was_brought_in_is_not_called_unused(at: Window, client: Afterthought) -> None:
+    client.write_memory("Keeps a quillwort.", user_id="ada")
+    page = at.open("/")
+    app = page.get_by_role("group", name="Apps", exact=True).get_by_role("link").filter(has_text=client.app or "-")
+    while not app.count():
+        page.get_by_role("button", name="More apps").click()
+        page.wait_for_load_state("networkidle")
+    expect(app).to_contain_text("1 memory")
+    expect(app).to_contain_text("not active here yet")
+
+
 def test_what_needs_somebody_leads_to_where_it_is_dealt_with_and_goes_with_it(
-    at: Window, client: Afterthought, database: Database, browser: Browser, system: System, read_token: str
+    at: Window, client: Afterthought, database: Database, guest: BrowserContext, system: System, read_token: str
 ) -> None:
     client.change_app(answered_by="loop", approve_answers=True, hourly_budget=0.0001)
     client.start_conversation(conversation_id="monday", user_id="ada")
@@ -95,9 +106,9 @@ def test_what_needs_somebody_leads_to_where_it_is_dealt_with_and_goes_with_it(
         answer = give(session, conversation, AnswerDraft("Since May.", 0, "m:m"), True, datetime.now(UTC))
         answer_id = answer.answer_id
     expect(_needs(page, to_approve)).to_have_attribute("href", f"/administration/{client.app}?view=answers")
-    with window(browser, system.url) as reading:
+    with window(guest, system.url) as reading:
         # Who can approve nothing is not asked to.
-        reading.log_in(read_token)
+        reading.enter(read_token)
         expect(reading.open("/").get_by_role("group", name="Apps", exact=True)).to_be_visible()
         expect(_needs(reading.page, to_approve)).to_have_count(0)
     client.approve_answer(answer_id)

@@ -70,7 +70,7 @@ def test_hostile_text_is_text_on_every_page(phone: Window, client: Afterthought)
 
 
 def _ask_for_all_apps(page: Page) -> None:
-    listed = page.get_by_role("table", name="Compactions by app").locator("tr")
+    listed = page.get_by_role("region", name="Compactions by app").locator("tr")
     rows = listed.or_(page.get_by_role("group", name="Apps", exact=True).get_by_role("link"))
     more = page.get_by_text("More apps")
     expect(rows).not_to_have_count(0)

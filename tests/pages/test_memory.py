@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import BrowserContext, Locator, expect
 
 from afterthought_client import Afterthought
 from tests.support.browser import Window, window
@@ -146,12 +146,12 @@ def test_consent_is_given_a_profile_written_and_taken_back_knowing_what_goes(at:
 
 
 def test_who_may_only_read_sees_no_way_to_change(
-    browser: Browser, system: System, client: Afterthought, read_token: str
+    guest: BrowserContext, system: System, client: Afterthought, read_token: str
 ) -> None:
     client.write_memory("Lives in Oslo.")
     client.write_fact("Lives in Norway")
-    with window(browser, system.url) as opened:
-        opened.log_in(read_token)
+    with window(guest, system.url) as opened:
+        opened.enter(read_token)
         page = opened.open(f"/memory/{client.app}")
         expect(_list(opened)).to_contain_text("Lives in Oslo.")
         for name in ("Edit", "Pin", "Delete", "Write a memory"):
@@ -165,11 +165,11 @@ def test_who_may_only_read_sees_no_way_to_change(
 
 
 def test_a_page_left_open_goes_to_the_way_in_when_its_token_is_revoked(
-    browser: Browser, system: System, client: Afterthought
+    guest: BrowserContext, system: System, client: Afterthought
 ) -> None:
     issued = client.issue_token(label="page")
-    with window(browser, system.url) as opened:
-        opened.log_in(issued.token)
+    with window(guest, system.url) as opened:
+        opened.enter(issued.token)
         page = opened.open(f"/memory/{client.app}")
         client.write_memory("Lives in Oslo.")
         expect(_list(opened)).to_contain_text("Lives in Oslo.")

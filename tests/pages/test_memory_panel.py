@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from afterthought_client import Afterthought
 from afterthought_client.models import FactAnswer
@@ -264,16 +264,16 @@ def _clear(sheet: Locator) -> None:
 
 
 def test_a_page_closed_while_undo_is_offered_changes_nothing(
-    browser: Browser, system: System, client: Afterthought
+    guest: BrowserContext, system: System, client: Afterthought
 ) -> None:
     [fact] = _write(client, "Lives in Copenhagen")
-    with window(browser, system.url) as opened:
-        opened.log_in(system.admin_token)
+    with window(guest, system.url) as opened:
+        opened.enter(system.admin_token)
         _delete(_open(opened, client), "Lives in Copenhagen")
     assert client.show_fact(fact.id).state == "deleted"
     assert client.undo_deleting_fact(fact.id).fact.state == "standing"
-    with window(browser, system.url) as opened:
-        opened.log_in(system.admin_token)
+    with window(guest, system.url) as opened:
+        opened.enter(system.admin_token)
         sheet = _open(opened, client)
         _clear(sheet)
         expect(sheet.get_by_text("No memories yet.")).to_be_visible()

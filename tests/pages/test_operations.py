@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from afterthought_client import Afterthought
 from loop.ui.wording import words_of
@@ -65,6 +65,10 @@ def test_what_is_now_is_shown_and_follows_the_work(at: Window, client: Afterthou
     page.get_by_role("button", name="As a table").nth(1).click()
     spent = page.get_by_role("region", name="Spent by kind of work")
     expect(spent).to_contain_text("Write a memory")
+    # No model is there: what was written was written by rules, and thought by nobody.
+    expect(page.get_by_role("link", name=re.compile("^Thoughts this hour 0 calls of models"))).to_contain_text(
+        re.compile("; [1-9][0-9]* more by the built-in agent")
+    )
     expect(page.locator("main, .q-page")).not_to_contain_text("create_memory")
     # The line below which no memory work starts, on an axis from zero; and each kind has its own colour, though others
     # that come before it in the palette are not there.
@@ -267,11 +271,11 @@ def test_settings_are_changed_and_taken_back(at: Window, client: Afterthought) -
 
 
 def test_a_reader_sees_everything_and_can_change_nothing(
-    browser: Browser, system: System, client: Afterthought, read_token: str
+    guest: BrowserContext, system: System, client: Afterthought, read_token: str
 ) -> None:
     job = _held_job(client)
-    with window(browser, system.url) as reading:
-        reading.log_in(read_token)
+    with window(guest, system.url) as reading:
+        reading.enter(read_token)
         page = reading.open("/operations")
         expect(page.get_by_role("region", name="Jobs that are not finished, by kind")).to_be_visible()
         page = reading.open("/operations?view=jobs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from afterthought_client import Afterthought
 from tests.support.browser import Window, visitor, window
@@ -78,7 +78,7 @@ def test_a_restart_of_the_service_takes_nothing_of_what_is_written(browser: Brow
         client.write_memory("Plays the oboe.", user_id="ann")
         client.start_conversation(conversation_id="monday", user_id="ann")
     with visitor(browser) as ann, window(ann, system.url) as first:
-        first.log_in(system.admin_token)
+        first.enter(system.admin_token)
         memory, chat, composer, marker = first.page, ann.new_page(), ann.new_page(), ann.new_page()
         first.open("/memory/notes?user=ann")
         memory.get_by_role("button", name="Edit").click()
@@ -142,11 +142,13 @@ def test_a_restart_of_the_service_takes_nothing_of_what_is_written(browser: Brow
             page.wait_for_function("!drafts.names('draft:').length")
 
 
-def test_what_somebody_was_writing_is_not_the_next_ones(browser: Browser, system: System, client: Afterthought) -> None:
+def test_what_somebody_was_writing_is_not_the_next_ones(
+    guest: BrowserContext, system: System, client: Afterthought
+) -> None:
     client.change_consent(True, user_id="ann")
     issued = client.issue_token(label="page")
-    with window(browser, system.url) as own:
-        own.log_in(issued.token or "")
+    with window(guest, system.url) as own:
+        own.enter(issued.token or "")
         page = own.open(f"/memory/{client.app}?user=ann")
         _notes(page).fill("For my eyes.")
         client.revoke_token(issued.token_id)

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, BrowserContext, expect
+from prometheus_client.parser import text_string_to_metric_families
 
 from afterthought_client import Afterthought
 from tests.support.browser import Window, window
@@ -20,8 +21,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 _LOGIN = re.compile(r"/login(\?|$)")
 
 
-def test_nobody_sees_a_page_without_a_token(browser: Browser, system: System) -> None:
-    with window(browser, system.url) as stranger:
+def test_nobody_sees_a_page_without_a_token(guest: BrowserContext, system: System) -> None:
+    with window(guest, system.url) as stranger:
         stranger.page.goto(f"{system.url}/operations?view=jobs")
         expect(stranger.page).to_have_url(f"{system.url}/login?next=%2Foperations%3Fview%3Djobs")
         stranger.page.get_by_label("Token").fill("no-token-of-ours")
@@ -41,19 +42,19 @@ def test_a_page_of_no_app_leads_to_all_where_there_are_several(at: Window, clien
 
 
 @pytest.mark.parametrize("elsewhere", ["//elsewhere.example/", "/\\elsewhere.example", "/\t/elsewhere.example"])
-def test_logging_in_leads_nowhere_else(browser: Browser, system: System, elsewhere: str) -> None:
-    with window(browser, system.url) as stranger:
+def test_logging_in_leads_nowhere_else(guest: BrowserContext, system: System, elsewhere: str) -> None:
+    with window(guest, system.url) as stranger:
         page = stranger.open(f"/login?next={quote(elsewhere, safe='')}")
         page.get_by_label("Token").fill(system.admin_token)
         page.get_by_role("button", name="Log in").click()
         expect(page).to_have_url(f"{system.url}/")
 
 
-def test_an_apps_token_sees_its_app_only(browser: Browser, system: System, client: Afterthought) -> None:
+def test_an_apps_token_sees_its_app_only(guest: BrowserContext, system: System, client: Afterthought) -> None:
     token = client.issue_token(label="page").token
     client.install_app("of-others", "Of others")
-    with window(browser, system.url) as own:
-        own.log_in(token)
+    with window(guest, system.url) as own:
+        own.enter(token)
         page = own.open(f"/memory/{client.app}")
         expect(page.get_by_role("link", name="Operations")).to_have_count(0)
         page = own.open("/memory/of-others")
@@ -67,11 +68,11 @@ def test_an_apps_token_sees_its_app_only(browser: Browser, system: System, clien
 
 
 def test_a_page_left_open_loses_its_rights_with_the_token(
-    browser: Browser, system: System, client: Afterthought
+    guest: BrowserContext, system: System, client: Afterthought
 ) -> None:
     issued = client.issue_token(label="page")
-    with window(browser, system.url) as own:
-        own.log_in(issued.token)
+    with window(guest, system.url) as own:
+        own.enter(issued.token)
         own.open(f"/memory/{client.app}")
         client.revoke_token(issued.token_id)
         # The second time, the page is not the one that found out.
@@ -81,9 +82,10 @@ def test_a_page_left_open_loses_its_rights_with_the_token(
             expect(own.page.get_by_text("your token is not accepted any more")).to_be_visible()
 
 
-def test_who_logs_out_is_out_in_every_tab(browser: Browser, system: System) -> None:
-    with window(browser, system.url) as own:
-        own.log_in(system.admin_token)
+def test_who_logs_out_is_out_in_every_tab(guest: BrowserContext, system: System) -> None:
+    with window(guest, system.url) as own:
+        own.enter(system.admin_token)
+        own.open("/")
         other = own.page.context.new_page()
         other.goto(own.url)
         own.page.get_by_role("button", name="Log out").click()
@@ -93,11 +95,11 @@ def test_who_logs_out_is_out_in_every_tab(browser: Browser, system: System) -> N
 
 
 def test_what_is_asked_after_logging_out_elsewhere_leads_to_the_way_in(
-    browser: Browser, system: System, client: Afterthought
+    guest: BrowserContext, system: System, client: Afterthought
 ) -> None:
     client.open_project("/srv/ferry-desk")
-    with window(browser, system.url) as own:
-        own.log_in(system.admin_token)
+    with window(guest, system.url) as own:
+        own.enter(system.admin_token)
         page = own.open(f"/composer/{client.app}")
         # Not in a page, whose browser would lead this one away before it asks.
         own.page.request.delete(f"{system.url}/login")
@@ -106,8 +108,10 @@ def test_what_is_asked_after_logging_out_elsewhere_leads_to_the_way_in(
         expect(page.get_by_text("your token is not accepted any more")).to_be_visible()
 
 
-def test_the_cookie_is_for_this_site_and_no_script_and_ends_with_the_login(browser: Browser, system: System) -> None:
-    with window(browser, system.url) as own:
+def test_the_cookie_is_for_this_site_and_no_script_and_ends_with_the_login(
+    guest: BrowserContext, system: System
+) -> None:
+    with window(guest, system.url) as own:
         own.log_in(system.admin_token)
         [cookie] = _logins(own)
         assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
@@ -147,8 +151,10 @@ def test_nobody_is_logged_in_from_another_site(system: System) -> None:
     assert httpx.post(f"{system.url}/login/any", headers={"Origin": system.url}).status_code == 404
 
 
-def test_a_tab_that_waits_at_the_way_in_follows_once_another_has_logged_in(browser: Browser, system: System) -> None:
-    with window(browser, system.url) as own:
+def test_a_tab_that_waits_at_the_way_in_follows_once_another_has_logged_in(
+    guest: BrowserContext, system: System
+) -> None:
+    with window(guest, system.url) as own:
         own.open("/operations?view=jobs")
         other = own.page.context.new_page()
         other.goto(f"{system.url}/operations?view=doctor")
@@ -187,6 +193,22 @@ def test_a_page_that_is_not_there_says_so_and_leads_back(at: Window) -> None:
     assert httpx.get(f"{at.url}/_nicegui/nothing").headers["content-type"] == "application/json"
 
 
+def test_what_pages_answer_is_counted_like_all_that_is_answered(at: Window, system: System) -> None:
+    def answered(route: str, status: str) -> float:
+        counted = {"route": route, "method": "GET", "status": status}
+        with system.client() as operator:
+            families = text_string_to_metric_families(operator.get("/metrics").text)
+            found = [one.value for each in families for one in each.samples if one.labels == counted]
+        return sum(found)
+
+    before = answered("/administration", "2xx"), answered("unmatched", "4xx")
+    at.open("/administration")
+    httpx.get(f"{system.url}/nosuch", headers={"Accept": "text/html"})
+    assert answered("/administration", "2xx") == before[0] + 1
+    # By no name of a stranger's.
+    assert answered("unmatched", "4xx") == before[1] + 1
+
+
 def test_each_page_bears_the_mark_and_says_where_it_is_in_the_menu(at: Window) -> None:
     page = at.open("/administration")
     assert (page.locator("link[rel~=icon]").get_attribute("href") or "").startswith("data:image/svg+xml")
@@ -198,8 +220,8 @@ def test_each_page_bears_the_mark_and_says_where_it_is_in_the_menu(at: Window) -
     expect(page.get_by_role("heading", level=1)).to_have_text("Apps")
 
 
-def test_light_and_dark_are_the_visitors_choice(browser: Browser, system: System) -> None:
-    with window(browser, system.url, dark=True) as own:
+def test_light_and_dark_are_the_visitors_choice(guest: BrowserContext, system: System) -> None:
+    with window(guest, system.url, dark=True) as own:
         own.log_in(system.admin_token)
         body = own.page.locator("body")
         expect(body).to_contain_class("body--dark")
@@ -226,8 +248,8 @@ def test_a_loop_that_is_not_ready_says_so_and_one_that_is_asked_to_stop_waits_fo
         assert system.loop.stop(timeout=120) == 0
 
 
-def test_who_cannot_be_logged_out_is_told_so(browser: Browser, system: System) -> None:
-    with window(browser, system.url) as own:
+def test_who_cannot_be_logged_out_is_told_so(guest: BrowserContext, system: System) -> None:
+    with window(guest, system.url) as own:
         own.log_in(system.admin_token)
         own.page.context.set_offline(True)
         own.page.get_by_role("button", name="Log out").click()

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from afterthought_client import Afterthought
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # Nothing of its own is asked for from outside.
 _OPTIONS = (
@@ -35,6 +37,13 @@ class Window:
         self.page.get_by_label("Token").fill(token)
         self.page.get_by_role("button", name="Log in").click()
         self.page.wait_for_url(lambda address: not address.endswith("/login"))
+
+    def enter(self, token: str) -> None:
+        """Be logged in without a visit to the page for it, where that is not what is looked at."""
+        with Afterthought(self.url, token) as client:
+            login = client.make_login().login
+        assert login is not None
+        self.page.context.add_cookies([{"name": "afterthought_login", "value": login, "url": self.url}])
 
     def open(self, path: str) -> Page:
         """Go to a page, and return it when it answers to clicks."""
