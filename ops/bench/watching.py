@@ -1,22 +1,34 @@
 """What open pages cost the interface: ``python -m ops.bench.watching``.
 
 Starts a loop and a worker, fills an app and a conversation of 10,000 messages, and takes how long each page needs until
-it answers to clicks. Then it asks as one app does (adding, memories, contexts) with no page open and with 20 open in a
-real Chromium, in turns of the same run. Prints JSON.
+it answers to clicks, and how long common actions take from the click to what they show. Then it asks as one app does
+(adding, memories, contexts) with no page open and with 20 open in a real Chromium, in turns of the same run. Prints
+JSON.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from statistics import median
+from time import perf_counter
 from typing import Annotated, Any
 
+from playwright.sync_api import Locator
+
+from afterthought_client import Afterthought
 from ops.bench.harness import Connection, run, say, seconds_of, serve, spread, timed
-from tests.support.browser import chromium, window
+from tests.support.browser import Window, chromium, window
+from tests.support.recorded import PROJECT, register
+from tests.support.transcripts import assistant, lines, user
 
 _PATHS = ("/chat/diary?conversation=long", "/memory/diary", "/operations", "/administration")
 _TALK = "/apps/diary/conversations/long/messages"
 _FACTS = 140
+_SESSION_TURNS = 300
+"""Of about 340 tokens: a session of some 100,000."""
 
 
 def measure(
@@ -25,6 +37,7 @@ def measure(
     requests: Annotated[int, "so many of each kind a turn"] = 300,
     turns: int = 3,
     rows: Annotated[int, "messages of one conversation"] = 10_000,
+    times: Annotated[int, "how often each action is done"] = 7,
 ) -> dict[str, Any]:
     """Run everything in ``folder``; return the figures."""
     env = {"AFTERTHOUGHT_LOG_LEVEL": "warning", "AFTERTHOUGHT_EMBEDDING": "ngrams"}
@@ -36,6 +49,11 @@ def measure(
             seen.log_in(token)
             # The first time and again.
             opened = {path: [round(seconds_of(partial(seen.open, path)), 3) for _ in range(3)] for path in _PATHS}
+            with Afterthought(url, token, app="diary") as client:
+                register(client, "recorded", _session())
+            taken: dict[str, list[float]] = defaultdict(list)
+            for number in range(times):
+                _use(seen, number, taken)
         for turn in range(turns):
             say(f"turn {turn}")
             _ask(line, requests, turn * 2, asked["without"])
@@ -46,7 +64,64 @@ def measure(
                 _ask(line, requests, turn * 2 + 1, asked["with"])
     took = {side: {kind: spread(taken) for kind, taken in kinds.items()} for side, kinds in asked.items()}
     ratios = {kind: round(took["with"][kind]["p50_ms"] / took["without"][kind]["p50_ms"], 2) for kind in took["with"]}
-    return {"pages": opened, "open_pages": pages, "requests": took, "with_over_without_p50": ratios}
+    actions = {name: round(1000 * median(found)) for name, found in taken.items()}
+    return {
+        "pages": opened,
+        "actions_ms": actions,
+        "open_pages": pages,
+        "requests": took,
+        "with_over_without_p50": ratios,
+    }
+
+
+def _session() -> bytes:
+    said = [(f"What is kept in drawer {n}? " + "It was moved twice since. " * 25) for n in range(_SESSION_TURNS)]
+    turns = [(user(text, f"u{n}"), assistant(text, f"a{n}", f"u{n}")) for n, text in enumerate(said)]
+    return lines(*(record for turn in turns for record in turn))
+
+
+def _use(seen: Window, number: int, taken: dict[str, list[float]]) -> None:
+    """Do each action once, and note how long it took until what it leads to was there."""
+    page = seen.page
+
+    def take(name: str, act: Callable[[], object], shown: Locator, state: Any = "visible") -> None:
+        began = perf_counter()
+        act()
+        shown.wait_for(state=state)
+        taken[name].append(perf_counter() - began)
+
+    for name in ("Memory", "Chat"):
+        opened = page.get_by_role("list", name="Memories" if name == "Memory" else "Conversations", exact=True)
+        take(f"open {name}", partial(seen.open, f"/{name.lower()}/diary?user=user-1"), opened, "attached")
+    take("open Operations", partial(seen.open, "/operations"), page.get_by_text("Lowest energy by hour").first)
+    take("to another view of it", page.get_by_role("link", name="Jobs").click, page.get_by_label("Jobs, newest first"))
+    seen.open("/memory/diary?user=ada")
+    conversation = page.get_by_role("list", name="Conversations").get_by_role("listitem", name="long")
+    take("menu, Memory to Chat", page.get_by_role("link", name="Chat").click, conversation)
+    page.wait_for_function("window.did_handshake")
+    take("open a conversation", conversation.click, page.locator(".bubble").first)
+    text = f"Where is boat {number} now?"
+    page.get_by_role("textbox", name="Message").fill(text)
+    bubble = page.locator(".bubble", has_text=text)
+    take("send a message", page.get_by_role("button", name="Send").click, bubble)
+    seen.open("/memory/diary?user=user-1")
+    sheet = page.get_by_role("dialog", name="Memory")
+    fact = sheet.get_by_role("listitem").first
+    take("open the memory panel", page.get_by_role("button", name="facts").click, fact)
+    field = fact.get_by_role("textbox")
+    take("click a memory to edit it", fact.locator(".fact-text").click, field)
+    new = f"Owns boat {number} of the quay."
+    field.fill(new)
+    take("save it", partial(field.press, "Enter"), sheet.locator(".fact-text", has_text=new))
+    shown = sheet.get_by_role("listitem").filter(has_text=new)
+    shown.hover()
+    take("delete it", shown.get_by_role("button", name="Delete").click, shown, "detached")
+    take("take that back", sheet.get_by_role("button", name="Undo").click, shown)
+    seen.open(f"/sessions/diary?project={PROJECT}")
+    details = page.get_by_role("button", name="View original")
+    take("open a session", page.get_by_role("region", name="Sessions").get_by_role("button").first.click, details)
+    message = page.get_by_role("log", name="Original").locator(".message").first
+    take("read the original of a session of 100,000 tokens", details.click, message)
 
 
 def _fill(line: Connection, rows: int) -> None:
