@@ -45,7 +45,7 @@ class FactCards:
         self._build()
 
     def _build(self) -> None:
-        tabs = ui.tabs().props("dense no-caps narrow-indicator align=justify active-color=cyan-8").classes("w-full")
+        tabs = ui.tabs().props("dense no-caps narrow-indicator align=justify active-color=primary").classes("w-full")
         with tabs:
             ui.tab(_ALL, "All")
             for name, label in CATEGORIES.items():
