@@ -266,6 +266,10 @@ CHANGED = [
     ("Vivo en Sevilla.", "Me mudé a Cádiz en marzo.", "Cádiz"),
     ("J'habite à Nantes.", "On a déménagé à Lille.", "Lille"),
     ("Always answer in German please.", "English again from now on please.", "English"),
+    # However little is said of it.
+    ("We're planning a trip to Madeira in May.", "scrap Madeira", "scrap"),
+    ("I work from home on Fridays.", "so no more home working", "no more"),
+    ("Unser Konzert in Jena ist am 4. Mai.", "Das Konzert fällt aus.", "aus"),
 ]
 STANDS_BESIDE = [
     ("I drive a Fiesta.", "I might sell the Fiesta and get a Skoda Fabia."),

@@ -16,6 +16,7 @@ from worker.agent.protocol import PresentFact
 
 _OVER = (
     r"no longer|not? (?:\w+ ){0,6}any ?more|(?:don|doesn|didn|isn|aren|wasn|can|won)['’]?t (?:\w+ ){0,6}any ?more"
+    r"|(?:ain|don|didn|isn|aren)['’]?t (?:\w+ ){0,6}no more|no more"
     r"|outgrew|outgrown|grown out of|(?:is|are|was|were) (?:all )?(?:gone|over|cured)|came off|coming off|stopped"
     r"|swapped"
     r"|switched|replaced|all clear|nicht mehr|kein\w* (?:\w+ ){0,3}mehr|abgesetzt|umgestellt|ersetzt|geheilt|weg ist"
@@ -30,8 +31,8 @@ _ENDED = (
     r"|ditched"
     r"|put (?:\w+ ){0,2}(?:down|to sleep)|paid (?:\w+ ){0,3}off|got rid of|(?:gave|given) (?:\w+ ){0,3}(?:away|to)"
     r"|lost|ended"
-    r"|fell through|scrapped|called off|threw (?:\w+ ){0,2}out|rehomed|divorced|packed in|packed (?:\w+ ){0,3}in"
-    r"|done with"
+    r"|fell through|scrap(?:ped|ping)?|called off|threw (?:\w+ ){0,2}out|rehomed|divorced|packed in"
+    r"|packed (?:\w+ ){0,3}in|done with"
     r"|finished with|traded|changed from|moved from|had to let (?:\w+ )?go|passed on|not (?:\w+ ){0,5}after all"
     r"|verkauft|gekündigt|verlassen|gestorben|getrennt|aufgehört|aufgegeben|abgesagt|abgemeldet|vendu\w*|quitté\w*"
     r"|démissionné|mort\w*|séparé\w*|annulé\w*|vendí|vendimos|vendido|renuncié|murió|rompimos|cancel\w+|venduto"
@@ -39,7 +40,9 @@ _ENDED = (
     r"|mort[oa]|annullat\w+|disdett\w+|vendi|vendemos|morreu|terminamos|cancelei|verkocht|opgezegd|overleden|uit elkaar"
     r"|afgezegd|sprzeda\w+|rzuci\w+|zmar\w+|zdech\w+|rozsta\w+|odwoła\w+|sattı\w+|ayrıldı\w+|öldü|iptal|продал\w*"
     r"|уволил\w*"
-    r"|умер\w*|расстал\w*|отменил\w*"
+    r"|умер\w*|расстал\w*|отменил\w*|отменяется|отпадает|gestrichen|fällt (?:\w+ ){0,3}(?:aus|flach)"
+    r"|laisse tomber|tombée? à l['’]eau|abandonn\w+|olv[ií]da\w*|descart\w+|lascia(?:mo)? perdere|saltat[oa]"
+    r"|esquece|desist\w+|laat (?:\w+ ){0,3}maar|gaat (?:\w+ ){0,3}niet door|odpada|nie wypali\w+|vazgeçt\w+"
 )
 _PARTED = re.compile(
     r"died|passed|up$|divorced|gestorben|getrennt|mort|séparé|murió|rompimos|morreu|terminamos|overleden|elkaar|zmar|rozsta"

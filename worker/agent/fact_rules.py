@@ -91,7 +91,8 @@ def _fact_statements(spoken: Sequence[SpokenStatement], known: Sequence[PresentF
         is_certain = one.judged.keep >= _LEAST and _certainty(one, others, len(spoken)) >= _SURE
         is_sure = is_certain or one.judged.fact >= _PLAIN or one.is_plain
         is_harm = one.judged.sorts[StatementType.HARM] >= SURE_HARM
-        if not (is_sure or (one.judged.keep >= KEPT and (is_harm or tells_change(one.text)))):
+        is_end = tells_change(one.text) and (one.judged.keep >= KEPT or replaced_by(one.text, known) is not None)
+        if not (is_sure or is_end or (is_harm and one.judged.keep >= KEPT)):
             continue
         text = clean(in_third_person(one.text, name_of(one.turn.name)))
         if len(text) <= LONGEST and not has_secret(text):
