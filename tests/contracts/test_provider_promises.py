@@ -24,7 +24,7 @@ from tests.support.house import House
 from tests.support.minds import WINDOW
 from tests.support.model_server import Act, ModelServer
 from tests.support.ollama_answers import asked as question_of
-from tests.support.providers import SERVERS
+from tests.support.providers import CHATS, SERVERS
 from tests.support.relaying import Relay
 from tests.support.settings import default_settings, served_at
 from worker.agent.memory_model import ModelAgent
@@ -180,7 +180,7 @@ def test_only_kinds_that_a_server_is_needed_for_wait_for_it(settings: dict[str, 
     assert kinds_in_need(default_settings(**settings)) == kinds
 
 
-@pytest.fixture(params=SERVERS)
+@pytest.fixture(params=CHATS)
 def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

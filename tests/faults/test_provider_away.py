@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.providers import SERVERS, environment
+from tests.support.providers import CHATS, SERVERS, environment
 from tests.support.services import EmbeddedRedis, start_system
 from tests.support.waiting import wait_until
 
@@ -65,7 +65,7 @@ def gauge(client: httpx.Client) -> float:
     ("provider", "conversations"),
     [
         ("ollama", 12),
-        *(pytest.param(name, 100 if name == "ollama" else 12, marks=pytest.mark.long) for name in SERVERS),
+        *(pytest.param(name, 100 if name == "ollama" else 12, marks=pytest.mark.long) for name in CHATS),
     ],
 )
 def test_no_job_is_dead_or_done_twice_after_an_outage_in_which_loop_and_worker_are_killed(

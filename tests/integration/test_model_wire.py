@@ -22,7 +22,7 @@ from shared.llm.langchain_chat import LangchainChat
 from shared.llm.providers import ModelProbe, make_chat
 from tests.support.meters import Calls
 from tests.support.model_server import Act, ModelServer, count_tokens
-from tests.support.providers import SERVERS
+from tests.support.providers import CHATS, SERVERS
 from tests.support.settings import served_at
 from worker.agent.memory_model import ModelAgent
 from worker.agent.protocol import MemoryDraft, Transcript, TranscriptTurn
@@ -45,7 +45,7 @@ def question(user: str = "Which city is meant? It lies by the sea.", tokens: int
     return Question(WorkKind.CREATE, "You know cities.", user, City, tokens, fresh=user)
 
 
-@pytest.fixture(params=SERVERS)
+@pytest.fixture(params=CHATS)
 def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -22,7 +22,7 @@ from tests.support.house import House
 from tests.support.meters import Calls
 from tests.support.minds import WINDOW, Thinking
 from tests.support.model_server import Act, ModelServer
-from tests.support.providers import SERVERS, environment
+from tests.support.providers import CHATS, SERVERS, environment
 from tests.support.services import EmbeddedRedis, start_system
 from tests.support.settings import served_at
 from tests.support.waiting import wait_until
@@ -30,13 +30,13 @@ from tests.support.waiting import wait_until
 MODELS = ("large:latest", "small:latest")
 _OF_ONE = pytest.mark.parametrize(
     "provider",
-    ["ollama", *(pytest.param(name, marks=pytest.mark.long) for name in SERVERS if name != "ollama")],
+    ["ollama", *(pytest.param(name, marks=pytest.mark.long) for name in CHATS if name != "ollama")],
     indirect=True,
 )
 """What is about our processes more than about a provider."""
 
 
-@pytest.fixture(params=SERVERS)
+@pytest.fixture(params=CHATS)
 def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

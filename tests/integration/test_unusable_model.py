@@ -21,7 +21,7 @@ from shared.llm.calls import EXTRACTIVE, WorkKind
 from tests.support.api import Api, metric_of, open_api
 from tests.support.model_server import Act, ModelServer
 from tests.support.ollama_server import OllamaServer
-from tests.support.providers import SERVERS, over_each
+from tests.support.providers import CHATS, SERVERS, over_each
 from tests.support.settings import served_at
 from tests.support.working import open_worker, work_off
 from worker.wiring import WorkerServices
@@ -122,7 +122,7 @@ def urls(sqlite_url: str, tmp_path: Path) -> tuple[str, str]:
     ("provider", "garbage"),
     [
         *(("ollama", garbage) for garbage in GARBAGE),
-        *((provider, "no stream") for provider in SERVERS if provider != "ollama"),
+        *((provider, "no stream") for provider in CHATS if provider != "ollama"),
     ],
 )
 def test_every_memory_is_there_and_no_question_is_asked_more_than_three_times(
