@@ -209,9 +209,10 @@ def _words_to_share(message: str | None) -> frozenset[str]:
     return frozenset(words | {f"{word}s" for word in words})
 
 
-def _words_of(text: str) -> set[str]:
+@remembered(most=8192, longest=200)
+def _words_of(text: str) -> frozenset[str]:
     """Return the words of a text that are not very short."""
-    return set(_WORD.findall(text.lower()))
+    return frozenset(_WORD.findall(text.lower()))
 
 
 _FACTS_MARGIN = 50

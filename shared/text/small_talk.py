@@ -8,6 +8,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from shared.text.words import any_words
+
 _WORD = re.compile(r"[\w\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0e31-\u0e4e]+")
 _DRAWN_OUT = re.compile(r"([^\W\d_])\1{2,}")
 """A letter three times or more: "hiii", "heyyy"."""
@@ -178,7 +180,7 @@ def is_small_talk(text: str) -> bool:
     """Whether a text says nothing but what people open, close and acknowledge with; also one without any word."""
     if len(text) > _LONGEST:
         return False
-    words = _WORD.findall(unicodedata.normalize("NFKC", text))
+    words = any_words(text) if text.isascii() else _WORD.findall(unicodedata.normalize("NFKC", text))
     if (len(words) <= _LONGEST_PHRASE and " ".join(map(_plain, words)) in _PHRASES) or not words:
         return True
     is_small = False
