@@ -17,7 +17,7 @@ from nicegui.events import UploadEventArguments
 
 from afterthought_client import models
 from loop.ui.audit import AdministrationState, Audit, build_erasures, show_answers
-from loop.ui.forms import Form, confirmed, show_receipt
+from loop.ui.forms import Form, confirmed, show_receipt, upload_field
 from loop.ui.frame import Frame, PageView
 from loop.ui.home import ANSWERED_BY, NAME, build_install, show_new_token
 from loop.ui.jobs import jobs_at
@@ -39,7 +39,7 @@ from loop.ui.tables import (
     tiles,
     time_cell,
 )
-from loop.ui.visitors import FormError, notify_error, notify_success
+from loop.ui.visitors import FormError, notify_success
 from loop.ui.wording import Labels, amount, counted, minute, number, size, words_of
 from shared.base.settings import AppTuning, Tuning, bounds_of
 from shared.text.lines import read_json
@@ -163,11 +163,9 @@ def build_archives(view: PageView) -> None:
             counts = ", ".join(f"{number(count)} {name}" for name, count in added.items())
             done.set_text(f"Added {counts}; {number(skipped)} were there already.")
 
-        upload = ui.upload(
-            label="Import an exported app (JSON)", auto_upload=True, max_file_size=_MOST_BYTES, on_upload=put_in,
-            on_rejected=lambda: notify_error("The file is larger than 64 MB; use: afterthought import"),
-        )  # fmt: skip
-        upload.props("accept=.json flat bordered color=transparent text-color=primary").classes("w-full max-w-md")
+        note("Import an exported app (JSON)")
+        too_large = "The file is larger than 64 MB; use: afterthought import"
+        upload_field("Import an exported app (JSON)", ".json", put_in, _MOST_BYTES, too_large)
 
 
 _VIEWS = {"app": "App", "tokens": "Tokens", "answers": "Answers", "users": "Users", "data": "Data", "audit": "Audit"}

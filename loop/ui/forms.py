@@ -10,13 +10,14 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from nicegui import ui
 from nicegui.elements.mixins.validation_element import ValidationElement
 from nicegui.elements.mixins.value_element import ValueElement
-from nicegui.events import GenericEventArguments, ValueChangeEventArguments
+from nicegui.events import GenericEventArguments, UploadEventArguments, ValueChangeEventArguments
 
 from afterthought_client import ApiError, models
 from loop.ui.frame import PageView, press_once
@@ -34,7 +35,7 @@ from loop.ui.tables import (
     said,
     show_table,
 )
-from loop.ui.visitors import FormError, in_words_of
+from loop.ui.visitors import FormError, in_words_of, notify_error
 from loop.ui.wording import Labels, minute, number, problems_of
 
 _BARE = "() => emit()"
@@ -86,7 +87,6 @@ class Form:
         is_danger: bool = False,
     ) -> None:
         self._fields, self._save, self._labels, self._within = dict(fields), save, labels, within
-        self._draft = Draft(view, name, fields) if fields else None
         for one in self._fields.values():
             is_long = isinstance(one, ui.textarea)
             if is_long or isinstance(one, (ui.input, ui.number)):
@@ -94,13 +94,14 @@ class Form:
             if within is not None and not isinstance(within, ui.dialog):
                 # Stopped, as what is around it would close too.
                 one.on("keydown.escape.stop", self.cancel, js_handler=_BARE)
-        if isinstance(within, ui.dialog) and self._draft is not None:
-            self._draft.forget_when_hidden(within)
         with ui.row().classes("justify-end gap-2" + (" w-full" if within is not None else "")) as self.row:
+            self._draft = Draft(view, name, fields) if fields else None
             if within is not None:
                 action("Cancel", self.cancel, FLAT)
             look = PRIMARY.replace("cyan-9", "red-9") if is_danger else PRIMARY
             self.button = action(button, self.submit, look, icon=icon)
+        if isinstance(within, ui.dialog) and self._draft is not None:
+            self._draft.forget_when_hidden(within)
 
     def cancel(self) -> None:
         """Keep what is being written no more, as it is saved or given up, and close."""
@@ -144,6 +145,39 @@ class Form:
                 field.error = problems[name]
         if not problems or not all(isinstance(one, ValidationElement) for one in known.values()):
             raise error
+
+
+# The library's own button has no name that a screen reader could say, and its field within it is a button in a button.
+_CHOOSER = """
+<div class="row items-center q-pa-sm q-gutter-sm">
+  <q-btn v-if="props.canAddFiles" label="Choose a file" icon="attach_file" flat no-caps @click="props.pickFiles" />
+  <div class="hidden"><q-uploader-add-trigger></q-uploader-add-trigger></div>
+  <span>or drop it here</span>
+</div>
+"""
+
+
+def upload_field(
+    label: str,
+    accepted: str,
+    given: Callable[[UploadEventArguments], Awaitable[None]],
+    most_bytes: int = 100_000_000,
+    too_large: str = "This file is too large, or of another kind.",
+) -> None:
+    """Show where a file is given, by choosing or dropping it; it is taken at once."""
+
+    async def taken(event: UploadEventArguments) -> None:
+        try:
+            await given(event)
+        finally:
+            # A file that was refused can be given once more, under another name say; the library takes it for sent.
+            if not upload.is_deleted:
+                upload.reset()
+
+    refuse = partial(notify_error, too_large)
+    upload = ui.upload(label=label, auto_upload=True, max_file_size=most_bytes, on_upload=taken, on_rejected=refuse)
+    upload.props(f"accept={accepted} flat bordered color=transparent text-color=primary").classes("w-full max-w-md")
+    upload.add_slot("header", _CHOOSER)
 
 
 def whole_number(field: ui.number, least: int, most: int | None = None) -> int:

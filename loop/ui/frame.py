@@ -66,6 +66,7 @@ _STYLE = """
 .nicegui-content { padding: 1rem; gap: 1rem; max-width: 1400px; margin: 0 auto; width: 100%; }
 .muted { color: var(--muted); }
 .danger { color: #b91c1c !important; } .body--dark .danger { color: #fca5a5 !important; }
+.body--dark .q-field { --q-negative: #fca5a5; }
 .nicegui-link:where(:not(.text-inherit)) { color: var(--q-primary); }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; width: 100%; }
 .menu[aria-current] > *, .current { background: rgb(8 145 178 / .16); box-shadow: inset 3px 0 var(--q-primary); }

@@ -17,11 +17,11 @@ from nicegui import events, ui
 from afterthought_client import models
 from afterthought_client.calls import OMIT, Omit
 from loop.ui import originals, versions
-from loop.ui.forms import Form, confirmed, dialog
+from loop.ui.forms import Form, confirmed, dialog, upload_field
 from loop.ui.frame import PageView
 from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, figures, fill, heading, note, said
 from loop.ui.versions import VersionRequest
-from loop.ui.visitors import notify_error, notify_success
+from loop.ui.visitors import notify_success
 from loop.ui.wording import UNKNOWN, counted, made_how, minute, session_name, short, size, time_range, weight_name
 
 _VERSIONS = 20
@@ -196,17 +196,6 @@ def _show_figures(session: models.SessionDetail) -> None:
 
 Taken = Callable[[str, str], Awaitable[None]]
 """Called with the project and the session that were taken in; the latter is empty where it is a project."""
-_MOST_BYTES = 100_000_000
-# The library's own button has no name that a screen reader could say.
-_CHOOSER = """
-<div class="row items-center q-pa-sm q-gutter-sm">
-  <q-btn v-if="props.canAddFiles" type="a" label="Choose a file" icon="attach_file" flat no-caps
-         @click="props.pickFiles">
-    <q-uploader-add-trigger></q-uploader-add-trigger>
-  </q-btn>
-  <span>or drop it here</span>
-</div>
-"""
 
 
 @dataclass(frozen=True)
@@ -261,7 +250,7 @@ def upload_transcript(view: PageView, project_id: str, taken: Taken) -> None:
             shown.close()
             await look_at(view, TranscriptSource(project_id, PurePath(event.file.name).stem, content), taken)
 
-        _upload("Transcript", ".jsonl", given)
+        upload_field("Transcript", ".jsonl", given)
 
 
 def import_project(view: PageView, taken: Taken) -> None:
@@ -279,27 +268,7 @@ def import_project(view: PageView, taken: Taken) -> None:
             await taken(found.project_id, "")
             shown.close()
 
-        _upload("Archive", ".zip", given)
-
-
-def _upload(label: str, accepted: str, given: Callable[[events.UploadEventArguments], Awaitable[None]]) -> None:
-    async def taken(event: events.UploadEventArguments) -> None:
-        try:
-            await given(event)
-        finally:
-            # A file that was refused can be given once more, under another name say; the library takes it for sent.
-            if not upload.is_deleted:
-                upload.reset()
-
-    upload = ui.upload(
-        label=label,
-        auto_upload=True,
-        max_file_size=_MOST_BYTES,
-        on_upload=taken,
-        on_rejected=lambda: notify_error("This file is too large, or of another kind."),
-    )
-    upload.props(f"accept={accepted} flat bordered").classes("w-full")
-    upload.add_slot("header", _CHOOSER)
+        upload_field("Archive", ".zip", given)
 
 
 def open_project(view: PageView, taken: Taken) -> None:

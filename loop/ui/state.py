@@ -142,7 +142,7 @@ class Draft:
                 field.on(f"update:{field.VALUE_PROP}", js_handler=note)
             else:
                 field.on_value_change(lambda event, name=name: self.note(name, event.value))
-        self._notice = ui.row().classes("w-full items-center gap-2").props("role=status")
+        self._notice = ui.row().classes("w-full items-center gap-2 empty:hidden").props("role=status")
         ui.timer(0, self._restore, once=True)
 
     def note(self, name: str, value: object) -> None:

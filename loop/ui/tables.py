@@ -41,7 +41,8 @@ _STYLE = """
 .listing .q-table__bottom--nodata .q-icon { display: none; }
 .listing .q-badge[outline], .listing .q-badge--outline { color: inherit; }
 .listing th { color: var(--muted); font-weight: 500; font-size: .875rem; } .listing td { font-size: .875rem; }
-@media (max-width: 599px) { .listing .q-table :is(th, td) { padding-left: .5rem; padding-right: .5rem; } }
+@media (max-width: 599px) { .listing .q-table :is(th, td) { padding-left: .5rem; padding-right: .5rem; }
+  .q-dialog .listing .q-table :is(th, td) { padding-left: .2rem; padding-right: .2rem; } }
 .listing .short { white-space: nowrap; } .listing .long { min-width: 14rem; overflow-wrap: anywhere; }
 .listing .link { color: var(--q-primary); text-decoration: underline; }
 .views { display: flex; gap: .25rem; flex-wrap: wrap; border-bottom: 1px solid var(--line); width: 100%; }

@@ -29,7 +29,7 @@ from loop.ui.tables import (
     said,
 )
 from loop.ui.visitors import FormError, notify_success
-from loop.ui.wording import counted, day, made_how, size
+from loop.ui.wording import counted, day, made_how, size, words_of
 
 _VERSIONS = 100
 _DIFFERENCES = 20
@@ -143,7 +143,7 @@ def _show_comparison(found: models.VersionComparison) -> None:
     for one in (found.version, found.other):
         lengths = f"{one.output_tokens:,} tokens, {one.output_messages:,} messages"
         pairs.append((one.version_id, f"{lengths}, {one.compression_ratio:.1f} to 1"))
-    figures(pairs + [(name, f"{one.version} / {one.other}") for name, one in found.settings.items()])
+    figures(pairs + [(words_of(name), f"{one.version} / {one.other}") for name, one in found.settings.items()])
     with ui.element("div").classes("side-by-side"):
         for version, only in ((found.version, found.only_in_version), (found.other, found.only_in_other)):
             with ui.column().classes("card gap-1 min-w-0"):

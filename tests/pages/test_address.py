@@ -174,8 +174,13 @@ def test_nothing_is_looked_for_that_nobody_typed(at: Window, system: System, cli
     def listings() -> float:
         with system.client() as operator:
             families = text_string_to_metric_families(operator.get("/metrics").text)
-        counted = {"route": "/apps/{appId}/projects", "method": "GET", "status": "2xx"}
-        return sum(one.value for each in families for one in each.samples if one.labels == counted)
+        counted = {"route": "/api/memory/projects", "method": "GET", "status": "2xx"}
+        return sum(
+            one.value
+            for each in families
+            for one in each.samples
+            if one.labels == counted and one.name.endswith("_total")
+        )
 
     before = listings()
     page = at.open(f"/sessions/{client.app}?project={PROJECT}")

@@ -216,7 +216,7 @@ def test_days_and_times_are_those_of_the_browser(browser: Browser, system: Syste
         client.add_messages("late", [said])
     context = browser.new_context(timezone_id="Asia/Tokyo")
     with window(context, system.url) as own:
-        own.enter(system.admin_token)
+        own.log_in(system.admin_token)
         page = own.open(f"/chat/{client.app}?conversation=late")
         log = page.get_by_role("log")
         expect(log).to_contain_text("Good morning.")

@@ -292,7 +292,7 @@ def test_two_versions_are_compared(at: Window, client: Afterthought) -> None:
     dialog = _dialog(page, "Compare versions of odd")
     found = client.compare_versions("odd", first, second, limit=20)
     expect(dialog.get_by_role("heading", name=f"Only in {first}")).to_be_visible()
-    expect(dialog).to_contain_text("compactionRatio")
+    expect(dialog).to_contain_text("compaction ratio")
     items = dialog.get_by_role("list", name="Texts that differ").get_by_role("listitem")
     expect(items).to_have_count(len(found.differences))
     expect(items.first).to_contain_text(found.differences[0].text[:40].split("\n")[0])
