@@ -96,7 +96,7 @@ def _use(seen: Window, number: int, taken: dict[str, list[float]]) -> None:
     take("open Operations", partial(seen.open, "/operations"), page.get_by_text("Lowest energy by hour").first)
     take("to another view of it", page.get_by_role("link", name="Jobs").click, page.get_by_label("Jobs, newest first"))
     seen.open("/memory/diary?user=ada")
-    conversation = page.get_by_role("list", name="Conversations").get_by_role("listitem", name="long")
+    conversation = page.get_by_role("list", name="Conversations").get_by_role("listitem").filter(has_text="ada")
     take("menu, Memory to Chat", page.get_by_role("link", name="Chat").click, conversation)
     page.wait_for_function("window.did_handshake")
     take("open a conversation", conversation.click, page.locator(".bubble").first)
