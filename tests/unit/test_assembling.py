@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -52,7 +51,7 @@ def test_each_has_its_speaker_under_the_day_it_was_said() -> None:
 
 def test_what_was_sent_at_the_same_time_is_in_the_order_in_which_it_was_said() -> None:
     at_once = [
-        replace(one, ranked=one.ranked._replace(candidate=one.ranked.candidate._replace(created_at=DAY)))
+        one._replace(ranked=one.ranked._replace(candidate=one.ranked.candidate._replace(created_at=DAY)))
         for one in (_hit("Second.", 1), _hit("First.", 0))
     ]
     assert _lines(_tail(at_once)) == ["2023-05-07", "> Mel: First.", "> Mel: Second."]
