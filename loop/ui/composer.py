@@ -40,7 +40,7 @@ _STYLE = """
   .timeline, .timeline > .q-list { flex-direction: column; } .part, .composed { width: 100%; }
   .part::after { content: "↓"; right: 50%; top: auto; bottom: -1.6rem; }
   /* There they stand one below the other. */
-  .part .move .q-icon { transform: rotate(90deg); }
+  .part .q-btn[aria-label^="Move "] .q-icon { transform: rotate(90deg); }
 }
 """
 
@@ -53,8 +53,7 @@ class PartCard:
     ) -> None:
         self.session, self.colour = session, colour
         self.cost = 0  # Tokens, as they were foreseen last.
-        self._changed = composer.change
-        self._versions = versions
+        self._changed, self._versions = composer.change, versions
         self._form: CompressionForm | None = None
         name = session.session_id
         with ui.column().classes("card part gap-2").props("role=listitem").style(f"--part: {colour}") as self.card:
@@ -64,8 +63,6 @@ class PartCard:
                 ui.space()
                 self.earlier = icon_button("arrow_back", f"Move earlier: {name}", lambda: composer.move(self, -1))
                 self.later = icon_button("arrow_forward", f"Move later: {name}", lambda: composer.move(self, 1))
-                for button in (self.earlier, self.later):
-                    button.classes("move")
                 icon_button("close", f"Remove: {name}", lambda: composer.remove(self))
             self._title = heading("", 3).style("overflow-wrap: anywhere").props("dir=auto")
             about = f"{name} · {day(session.last_timestamp)} · original {short(session.original_tokens)} tokens"
