@@ -82,8 +82,8 @@ _DISOWNED = re.compile(
 """What takes back what stands before it, which somebody else had written."""
 _KEPT = 0.4
 _FOR_GOOD = {
-    StatementType.WISH: (SemanticKind.PREFERENCE, 0.4, 0.0),
-    StatementType.DECISION: (SemanticKind.DECISION, 0.6, 0.1),
+    StatementType.WISH: (SemanticKind.PREFERENCE, 0.35, 0.0),
+    StatementType.DECISION: (SemanticKind.DECISION, 0.65, 0.1),
 }
 """The least share of the sort, and the least probability of "durable", of what is laid down for good."""
 _LEAST_SHARE = 0.3
