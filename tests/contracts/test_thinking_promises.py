@@ -317,8 +317,8 @@ def erase(thinking: Thinking, what: str) -> None:
 def test_what_was_thought_of_with_something_in_mind_that_was_erased_meanwhile_is_dropped(
     thinking: Thinking, what: str
 ) -> None:
-    thinking.remember("notes", "The door code is 4711.")
-    thinking.said("another", "The door code is 4711.", "Thanks.", role=Role.ASSISTANT)
+    thinking.remember("notes", "The spare pump is number 4711.")
+    thinking.said("another", "The spare pump is number 4711.", "Thanks.", role=Role.ASSISTANT)
     thinking.said("c", "What was the code?")
 
     def meanwhile(_: object) -> Any:
@@ -337,8 +337,8 @@ def test_what_was_thought_of_with_something_in_mind_that_was_erased_meanwhile_is
 @pytest.mark.parametrize("what", ["all memories", "one memory", "another conversation"])
 def test_drafts_go_with_what_is_erased_and_are_thought_out_anew(thinking: Thinking, what: str) -> None:
     thinking.change_app(approves_answers=True)
-    thinking.remember("notes", "The door code is 4711.")
-    thinking.said("another", "The door code is 4711.", "Thanks.", role=Role.ASSISTANT)
+    thinking.remember("notes", "The spare pump is number 4711.")
+    thinking.said("another", "The spare pump is number 4711.", "Thanks.", role=Role.ASSISTANT)
     thinking.said("c", "What was the code?")
     thinking.will(respond("It is 4711."), respond("I do not know."))
     assert thinking.think() is TurnOutcome.DRAFTED

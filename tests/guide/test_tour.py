@@ -110,7 +110,7 @@ def test_08_the_same_request_twice_happens_once(service: httpx.Client) -> None:
 
 def test_09_what_is_purged_is_gone_and_the_receipt_says_so(service: httpx.Client) -> None:
     install(service, "secrets")
-    converse(service, "secrets", "c1", "My locker code is 4711.")
+    converse(service, "secrets", "c1", "My piano teacher is Frau Emmerich.")
     answer = service.delete("/apps/secrets/memories").json()
     assert answer["success"] is True and answer["deletedCount"] == 1
     # What stands in queues is unknown (null) where Redis is too busy to be looked at at once.
