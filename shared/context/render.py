@@ -161,25 +161,32 @@ def bullets_text(heading: str, text: str) -> str:
 def one_line(text: str) -> str:
     """Return text on one line, without anything that could pass for one of the marks."""
     line = " ".join(text.split())
-    while RECALLED in line or END in line:
+    while _LIKE_MARK.search(line):
         # What is left can form a mark anew, and be one.
-        line = " ".join(line.replace(RECALLED, "").replace(END, "").split())
+        line = " ".join(_LIKE_MARK.sub("", line).split())
     return line
+
+
+_LIKE_MARK = re.compile(
+    r"[\[［【]\s{0,9}(?:recalled,\s{0,9}not an instruction|end of what is recalled)\s{0,9}[\]］】]", re.I
+)
+"""Models read a mark in other letters and brackets as one too."""
 
 
 def _unmarked(text: str) -> str:
     """Return text on its own lines, without anything that could pass for a mark or a heading of ours."""
     lines = text.splitlines()
     for nth, line in enumerate(lines):
-        while any(words in line for words in _OURS):
+        while _LIKE_MARK.search(line) or any(words in line for words in _HEADINGS_OF_OURS):
             # What is left can form a mark anew, and be one.
-            for words in _OURS:
+            line = _LIKE_MARK.sub("", line)
+            for words in _HEADINGS_OF_OURS:
                 line = line.replace(words, "")
         lines[nth] = line
     return "\n".join(lines)
 
 
-_OURS = (RECALLED, END, SUMMARY, PROFILE, EARLIER)
+_HEADINGS_OF_OURS = (SUMMARY, PROFILE, EARLIER)
 
 # The way back. Each part has a longest: a text of the same beginnings over and over would else be read to its end from
 # every one of them.

@@ -15,7 +15,9 @@ _SHAPES = re.compile(
     r"|\bxox[a-z]-[\w-]{10,}|\bxapp-\d[\w-]{10,}|\bhooks\.slack\.com/services/\w+/\w+/\w+|\bnpm_[A-Za-z0-9]{10,}"
     r"|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bhf_[A-Za-z0-9]{16,}|\bSG\.[\w-]{16,80}\.[\w-]{16,}|\bpypi-[\w-]{24,}"
     r"|\b\d{8,10}:AA[\w-]{30,}|\bdop_v1_\w{16,}|\bshp(?:at|ss|ca)_\w{16,}|\bwhsec_[\w+/=]{16,}"
-    r"|\beyJ[\w-]{8,400}\.[\w-]{8,}|\bdckr_[a-z]{2,5}_[\w-]{16,}|\bmysql\b[^\n]{0,80}\s-p(?!(?:ort|ool|rotocol|lugin)\b)\w[^\s]{2,}"
+    r"|\beyJ[\w-]{8,400}\.[\w-]{8,}|\bdckr_[a-z]{2,5}_[\w-]{16,}|\bmysql\b[^\n]{0,80}\s-p(?!(?:ort|ool|rotocol"
+    r"|lugin)\b)\w[^\s]{2,}"
+    r"|\bcurl\b[^\n]{0,80} (?:-u|--user)[ =]?[\"']?[^\s:\"']{1,60}:(?![$<{(])[^\s\"']{4,}"
     r"|\b[Cc]ookie: ?[^\s=;]{1,40}=(?=[^\s;]{0,80}\d)[^\s;]{12,}"
     r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY"
     r"|\b(?:Bearer|Basic) +(?=[\w+/.=~-]{0,200}\d)[\w+/.=~-]{16,}"
@@ -34,7 +36,7 @@ _IS = (
 _OF = r"(?:[ ](?!(?:and|but|or|because|und|et|y)\b)[\w'’-]{1,20}){0,6}?"
 """What the secret is of: "password for the vet portal"."""
 _VALUE = r"\s*[\"'“„«`]?"
-_CODE = r"(?![$<{(]|[\w.]{1,80}[(\[]|[a-z_]{1,40}(?:\.[a-z_]{1,40}){1,9}\b|\*{3}|…|\.{3})"
+_CODE = r"(?![$<{(]|[\w.]{1,80}[(\[]|[a-z_]{1,40}(?:\.[a-z_]{1,40}){1,9}\b(?!\.\d)|\*{3}|…|\.{3})"
 """What fetches a value, or stands in its place, is none."""
 _PASSWORD = (
     r"pass ?(?:word|phrase|code)s?|passwd|pw|pwd|passwort|kennwort|zugangscode|contraseñas?|mot de passe|senha"
@@ -55,7 +57,8 @@ _SAID_OF_ONE = (
     r"|true|false|any|nicht|falsch|weg|vergessen|zu|kein\w*|auch|noch|perdu|oublié|pas|incorrecta|perdida)\b)"
 )
 _KEY = (
-    r"(?:chave|clave|clé|chiave|cheie|klucz|klíč|kľúč|ключ\w*|kunci|khóa|avain|anahtar\w*|schlüssel|sleutel|nyckel|nøgle|nøkkel"
+    r"(?:chave|clave|clé|chiave|cheie|klucz|klíč|kľúč|ключ\w*|kunci|khóa|avain|anahtar\w*|schlüssel|sleutel|nyckel"
+    r"|nøgle|nøkkel"
     r"|キー|密钥|密鑰|키|مفتاح|מפתח|कुंजी)"
 )
 _START = r"(?:(?<![^\W_])|(?-i:(?<=[a-z])(?=[A-Z])))"
@@ -67,7 +70,9 @@ _DOORS = (
     r"|domofonu|dörren|porten|døren|kapı)"
 )
 _OPENS = (
-    rf"(?:{_DOORS}[ -]?(?:code|pin)|key ?(?:safe|box)|lock ?box|key ?pad|digicode"
+    rf"(?:{_DOORS}[ -]?(?:code|pin)|key ?(?:safe|box)|lock ?box|key ?pad|digicode|voordeurcode|portkod\w*|kapı şifresi"
+    r"|safe['’]s combination|combinazione (?:\w{1,6} )?cassaforte|schlüssel(?:kasten|box|safe)|رمز (?:الباب|البوابة)"
+    r"|код\w? (?:от|для) (?:\w{1,10} )?(?:подъезда|домофона|двери|ворот|калитки|сейфа)"
     rf"|(?:code|código|codice|kod|kode|codigo) (?:for|of|to|für|fürs|zur|zum|von|de|del|della|do|da|du|van|til|till|på)"
     rf" (?:\w{{1,8}} ){{0,2}}?(?:{_DOORS}))"
 )
@@ -90,6 +95,11 @@ _WORDS = re.compile(
     rf"|\bals (?:{_PASSWORD})\b[^\n.]{{0,40}}? {_WITH_DIGIT}{{5,80}}"
     # Finnish and Estonian, whose "is" is an English preposition.
     rf"|\b(?:salasana\w{{0,4}}|salasõna|parool\w{{0,2}}|jelsz\w{{1,4}})\b(?: on)?{_VALUE}{_WITH_DIGIT}{{5,}}"
+    # "пароль от почты котик2020", "What is its password? Quasar-88-zulu".
+    rf"|{_START}(?:{_PASSWORD})\b(?: (?:от|для|к|do|od|für|zu|for|to|de|del|della|di|van|voor|til|till)"
+    rf"(?: [\w'’-]{{1,20}}){{1,3}}? |[^?\n]{{0,40}}\? ?)(?=[^\s\"']{{0,60}}[^\W\d_]){_WITH_DIGIT}{{6,}}"
+    rf"|\b(?:2fa|totp|otp|mfa) (?:seed|secret|key)\b{_OF}{_VALUE}[a-z2-7]{{12,}}"
+    rf"|\bsecurity (?:question|answer)\b[^\n.]{{0,30}}?{_IS}{_VALUE}{_WITH_DIGIT}{{4,}}"
     # Words in a row open something too where they are called so.
     r"|\b(?:pass ?phrase|seed ?(?:phrase|words)|recovery phrase|mnemonic)\b"
     rf"{_OF}{_IS}{_VALUE}(?!(?:too|very|so|not|now|easy|hard|long|short|stored|written|kept|a|an|the|in|on|my)\b)"
@@ -99,8 +109,11 @@ _WORDS = re.compile(
     # "Gate and house codes: gate 4471#, alarm 9083": no time of day.
     r"|\balarm (?:(?!(?:[01]\d|2[0-3])[0-5]\d\b)\d{4,8}\b(?!\s?(?:times?|eur|usd|€))|\d{4,8}#)"
     # What opens a door: a number of four to eight digits that is no year.
-    rf"|\b{_OPENS}\b(?:{_OF}{_IS}|)(?: (?:le|el|il|o|number|no|nr)\b)?\s*#?"
-    rf"(?!(?:19|20)\d\d\b)\d{{4,8}}\b(?!\s?(?:eur|usd|€))"
+    r"|\bgate: ?#?(?!(?:19|20)\d\d\b)\d{4,8}\b(?! ?(?:x|[mck]m)\b)"
+    rf"|\bsafe opens with \d[\d -]{{3,9}}"
+    rf"|\b{_OPENS}\b[^?\n]{{0,40}}\? ?#?\d{{4,8}}\b"
+    rf"|\b{_OPENS}\b(?:{_OF}(?:{_IS}| (?:opens with|geht mit|to|c['’]est))|)(?: (?:le|el|il|o|number|no|nr)\b)?\s*#?"
+    rf"(?!(?:19|20)\d\d\b)\d{{4,8}}[A-Z]?\b(?!\s?(?:eur|usd|€))"
     rf"|\bcombination (?:of|to|for)\b{_OF} (?:safe|lock|locker|suitcase|vault|bike)\b{_IS}\s*\d[\d -]{{2,9}}"
     # A short number opens something only where it is called so.
     rf"|{_START}(?:pin|tan|puk|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer|no\.?))?\b"
@@ -111,7 +124,8 @@ _WORDS = re.compile(
     rf"[ _-]*(?:keys?|tokens?|secrets?|codes?)\b{_OF}{_IS}{_VALUE}{_CODE}{_WITH_DIGIT}{{4,}}"
     rf"|{_START}(?:tokens?|secrets?|keys?)\b{_OF}{_IS}{_VALUE}{_CODE}(?=\S{{0,80}}[A-Za-z])"
     rf"{_WITH_DIGIT}{{12,}}"
-    r"|(?-i:\b[A-Z0-9_]*(?:TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|PWD|KEY|CREDENTIALS))\s*=\s*[\"']?(?!None\b|null\b|os\.)"
+    r"|(?-i:\b[A-Z0-9_]*(?:TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|PWD|KEY"
+    r"|CREDENTIALS))(?:[\"']\])?\s*=\s*[\"']?(?!None\b|null\b|os\.)"
     rf"{_CODE}[^\s\"']{{4,}}"
     # Behind a colon only under a name of several words: "KEY: the main points" is a heading.
     r"|(?-i:\b[A-Z0-9]*_[A-Z0-9_]*(?:TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|PWD|KEY|CREDENTIALS))\s*:\s*[\"']?"
@@ -121,10 +135,16 @@ _WORDS = re.compile(
     # Name and password in one breath.
     r"|\b(?:log-?in|credentials|zugangsdaten|user(?:name)?|benutzer(?:name)?|usuario|utilisateur)\b[^\n.]{0,40}?"
     r"(?:\b(?:pass|pw|pwd)\b[\s:=,]{1,3}[^\s,;.]{3,}|[ :=][^\s/]{1,80} ?/ ?(?=[^\s/]{0,80}\d)[^\s/]{4,})"
+    r"|\blog-?in\b[^\n.]{0,20}? (?:is|ist|est|es|è) \S{3,80} (?:with|and|mit|und|et|y"
+    r"|e) (?=\S{0,80}\d)(?=\S{0,80}[a-z])\S{6,}"
+    r"|\bcreds?\b[: ]{1,3}[^\s/]{1,60}/(?=[^\s/]{0,80}\d)[^\s/]{5,}"
     r"|\b(?:log-?in|credentials|zugangsdaten)\b[^\n.]{0,30}?(?:\bare\b|\bis\b|\bsind\b|[:=])[^\n.]{0,24}?[ :=]"
     r"(?=\S{0,80}[A-Za-z])(?=\S{0,80}\d)\S{5,}"
-    r"|\b(?:ssn|social security|sozialversicherungs\w*|steuer-?id\w*|passport (?:number|nr|no\.)|reisepass\w*"
+    r"|\b(?:ssn|social security|sozialversicherungs\w*|steuer-?id\w*|passport(?: (?:number|nr|no\.?))?(?= (?:is"
+    r"|was)\b| ?:)|passport (?:number|nr|no\.)|nhs (?:number|no\.?)|reisepass\w*"
     r"|ausweisn\w*)[^\n.]{0,20}?(?:\d[\d /-]{4,}|\b(?=\w{0,20}\d\w{0,20}\d)\w{6,})"
+    r"|\b(?:ni|national insurance) (?:number|no\.?)[^\n.]{0,12}? [a-z]{2} ?\d\d ?\d\d ?\d\d ?[a-d]\b"
+    r"|\bsort code[^\n.]{0,10}? \d\d[- ]?\d\d[- ]?\d\d\b"
     r"|\b(?:card|account|konto|kreditkarten?|karten|tarjeta|cuenta|carte|compte|conto|carta)"
     r"[ -]?(?:number|no\.?|nr\.?|nummer|n[úu]m[ée]ro)?(?: \w+){0,2}?[\s:]{0,3}(?:is|ist|est|es|è)?[\s:]{0,2}"
     r"\d[\d -]{7,}\d",
@@ -142,7 +162,8 @@ _DIGIT = re.compile(r"\d")
 _LONG_WORD = re.compile(r"[\w.+/=-]{14}")
 _SIGNS_OF_A_WORD = (
     "pass", "pw", "kennwort", "zugangscode", "contrase", "mot de", "senha", "palavra",
-    "wachtwoord", "lösenord", "adgangskode", "salasana", "hasło", "heslo", "jelszó", "parol", "şifre", "şi̇fre", "şıfre",
+    "wachtwoord", "lösenord", "adgangskode", "salasana", "hasło", "heslo", "jelszó", "parol", "şifre", "şi̇fre",
+    "şıfre",
     "парол",
     "κωδ", "kata sand", "mật", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "รหัสผ่าน", "كلمة", "סיסמה",
     "पासवर्ड", "lozink", "slaptažod", "salasõna", "parool", "phrase", "seed words", "mnemonic", "jelsz",
@@ -153,7 +174,7 @@ _SIGNS_OF_A_SHAPE = (
     "sk-", "pk-", "rk-", "wk-", "sk_", "pk_", "rk_", "wk_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_",
     "akia", "asia", "xox", "xapp-", "hooks.slack.", "npm_", "aiza", "ya29.", "hf_", "sg.", "pypi-", ":aa", "dop_v1_",
     "shpat_", "shpss_", "shpca_", "whsec_", "eyj", "-----begin ", "bearer", "basic", "dckr_",
-    "mysql", "cookie",
+    "mysql", "cookie", "curl",
 )  # fmt: skip
 _NUMBERS = re.compile(
     r"[a-z]{2}\d{2}(?: ?[0-9a-z]{4}){3}|\d{3}-\d{2}-\d{4}|\d{4}[ -]\d{4}[ -]\d{4}|3[47]\d\d[ -]\d{6}|gl[a-z]{2,5}-"
@@ -162,7 +183,10 @@ _SIGNS_WITH_A_DIGIT = (
     "key", "token", "secret", "code", "pin", "tan", "puk", "cvv", "cvc", "api", "login", "log-in", "credentials",
     "zugangsdaten", "user", "benutzer", "usuario", "utilisateur", "ssn", "social security", "sozialversicherung",
     "steuer", "ausweis", "card", "account", "konto", "kart", "tarjeta", "cuenta", "cart", "compte", "conto",
-    "combination", "alarm", "kod", "códi", "codi", "safe", "lock", "pad", "box",
+    "combination", "alarm", "kod", "códi", "codi", "safe", "lock", "pad", "box", "gate", "door",
+    "passport", "nhs", "ni num", "ni no", "national ins", "2fa", "totp", "otp", "mfa", "security", "creds",
+    "cassaforte",
+    "код", "رمز", "kasten", "şifre",
 )  # fmt: skip
 _SIGNS_WITH_A_VALUE = ("key", "token", "secret", "credentials")
 _ANNOUNCES = re.compile(

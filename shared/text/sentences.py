@@ -86,7 +86,8 @@ _ROLE = (
     # "You're the harbormaster, I'm Captain Vess", "be my evil butler. i'm Lord ...".
     r"|(?:you(?:['’]?re| are)|be|du bist|tu es|eres|sei|fai tu) (?:the|an?|my|der|die|mein|le|la|mon|il|el|mi) "
     r"[^\n!?]{3,60}?[,.;] (?:and |und |et |y |e |а )?(?:i['’]?m|i am|ich bin|je suis|soy|(?:io )?sono|я) "
-    r"(?:your|the|der|die|dein|deine|le|la|ton|ta|el|tu|il|captain|lord|lady|sir|king|queen|princess|prince|count|detective|agent|commander|dr|professor)"
+    r"(?:your|the|der|die|dein|deine|le|la|ton|ta|el|tu|il|captain|lord|lady|sir|king|queen|princess|prince|count"
+    r"|detective|agent|commander|dr|professor)"
 )
 _ROLE_PLAY = re.compile(
     r"(?:^|[.!?\s])\*(?!\*)[^\W\d_][^*\n]*\s[^*\n]*\*(?!\*)|^\s*\*[a-zà-ÿ]+\*\s"
@@ -98,7 +99,8 @@ _SETS_ROLE = re.compile(rf"\b(?:{_ROLE}|pretend (?:that )?i)\b", re.IGNORECASE)
 _GIVES_ROLE = re.compile(
     r"\s*(?:you are|act as|du bist|tu es|vous êtes|eres|sei|você é) (?:an?|ein\w{0,2}|une?|una?|um|uma)? ?"
     r"(?:[\w-]+ ){0,3}?(?:expert|assistant|writer|copywriter|developer|engineer|specialist|editor|teacher|translator"
-    r"|analyst|coach|marketer|tutor|experte|expertin|assistent|expert\w|experto|experta|esperto|assistente|asistente)\b",
+    r"|analyst|coach|marketer|tutor|experte|expertin|assistent|expert\w|experto|experta|esperto|assistente"
+    r"|asistente)\b",
     re.IGNORECASE,
 )
 """A message that tells an assistant who it is is all orders to it: "You are an expert copywriter. You never ..."."""
@@ -111,6 +113,14 @@ _PLANTED = re.compile(
     r"|(?:please )?\b(?:ignore|disregard|forget) (?:all |any |the |your |my )*(?:previous|prior|above|earlier"
     r"|preceding) (?:instructions?|prompts?|rules|messages?).*|\byou are now (?:an? |the |in )?[A-Z].*|\b(?:remember"
     r"|store|save)\b[^.\n]{0,60}\bfor (?:this and )?(?:all|every) (?:other )?(?:users?|customers?|sessions?).*"
+    r"|(?:системн\w+ (?:инструкци\w+|сообщени\w+|указани\w+)|システム(?:指示|命令|メッセージ)"
+    r"|系[统統](?:指令|消息|提示)"
+    r"|시스템 ?(?:지시|메시지|명령)|(?:instruction|consigne|message) système|system(?:anweisung|hinweis|nachricht)"
+    r"|(?:instrucci[óo]n|mensaje|instrução|mensagem) d[eo] (?:el )?sistema|(?:istruzion[ei]|messaggio) (?:di"
+    r"|del) sistema"
+    r"|systeem(?:instructie|bericht)|instrukcja systemowa|sistem (?:talimatı|mesajı)|تعليمات النظام|رسالة النظام)"
+    r"\s{0,3}[:：].*"
+    r"|\bfür (?:das gedächtnis|die erinnerung\w*) (?:der|dieser) ki\s{0,3}[:：].*"
     r"|\bignorier\w* (?:alle |die )*(?:vorherigen|bisherigen) .*|\bignora (?:todas )?las instrucciones .*"
     r"|\bignore[zr]? (?:toutes )?les (?:instructions|consignes) .*",
     re.MULTILINE | re.IGNORECASE,

@@ -46,6 +46,18 @@ def test_a_value_is_put_right_where_it_is_plain_which(said: str, later: str, rig
 
 
 @pytest.mark.parametrize(
+    ("said", "later"),
+    [
+        ("My flight is at 6:50 on Monday, gate B12", "they changed it to 7:35, gate C4"),
+        ("My flight is at 6:50 on Monday from terminal 2", "sorry 7:35 from terminal 4"),
+        ("Der Zug geht um 8:15 von Gleis 3", "Korrektur: 8:45, Gleis 7"),
+    ],
+)
+def test_of_several_values_all_are_put_right_or_none(said: str, later: str) -> None:
+    assert put_right(said, later, is_sure=True, is_near=True, is_next=True) == said
+
+
+@pytest.mark.parametrize(
     ("said", "later", "right"),
     [
         ("I live in Gronigen", "typo, Groningen", "I live in Groningen"),

@@ -45,7 +45,8 @@ _ENDED = (
     r"|esquece|desist\w+|laat (?:\w+ ){0,3}maar|gaat (?:\w+ ){0,3}niet door|odpada|nie wypali\w+|vazgeçt\w+"
 )
 _PARTED = re.compile(
-    r"died|passed|up$|divorced|gestorben|getrennt|mort|séparé|murió|rompimos|morreu|terminamos|overleden|elkaar|zmar|rozsta"
+    r"died|passed|up$|divorced|gestorben|getrennt|mort|séparé|murió|rompimos|morreu|terminamos|overleden|elkaar"
+    r"|zmar|rozsta"
     r"|ayrıl|öldü|умер|расстал",
     re.IGNORECASE,
 )
@@ -109,6 +110,19 @@ _ANSWERS = re.compile(
 )
 _EATS_AGAIN = re.compile(r"\beat(?:ing|s)? (?:everything|meat|fish|dairy|eggs)\b.*\b(?:now|again)\b", re.IGNORECASE)
 _EATS_NONE = re.compile(r"\b(?:vegan|vegetarian|veggie|pescatarian|plant[- ]based)\b", re.IGNORECASE)
+_BABY = re.compile(
+    r"\b(?:lost (?:the|my|our) baby|miscarr\w+|gave birth|had (?:the|my|our) baby|(?:baby|she|he)(?: is|['’]s"
+    r"| was) (?:here|born)"
+    r"|fehlgeburt|entbunden|fausse couche|accouché|perd(?:í|imos|i|emos) (?:el |al |o )?beb[éê]|aborto espontáneo"
+    r"|di a luz|dei à luz|perso il bambino|partorito|poroni\w+|urodzi\w+|miskraam|bevallen|missfall"
+    r"|düşük yaptım|doğum yaptım|выкидыш|родила)\b|流産|流产|出産しました",
+    re.IGNORECASE,
+)
+_EXPECTS = re.compile(
+    r"\b(?:pregnan\w+|expecting|schwanger\w*|enceinte|embarazada|grávida|incinta|w ciąży|zwanger|gravid|hamile\w*"
+    r"|беременн\w+)\b|妊娠|怀孕|懷孕",
+    re.IGNORECASE,
+)
 _ONLY_THOUGHT = re.compile(
     r"\b(?:if|might|may|maybe|perhaps|nearly|almost|never|thinking|considering|want\w* to|wish\w*|hop(?:e|ing)"
     r"|plan(?:s|ning)? to"
@@ -160,7 +174,9 @@ def replaced_by(text: str, known: Sequence[PresentFact]) -> int | None:
 
 def tells_change(text: str) -> bool:
     """Whether a statement tells that something is over, or otherwise than it was."""
-    return any(_told(pattern, text) is not None for pattern in (_OVER_FIND, _ENDED_FIND, _SHIFTED, _MOVED, _NEW_JOB))
+    return any(
+        _told(pattern, text) is not None for pattern in (_OVER_FIND, _ENDED_FIND, _SHIFTED, _BABY, _MOVED, _NEW_JOB)
+    )
 
 
 def _ended(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
@@ -189,7 +205,8 @@ def _of_one_place(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
     kin = _kin(text)
     # What somebody is called is asked for by the speaker alone.
     for told, stands, has_owner in (
-        (_MOVED, _HOME, True), (_NEW_JOB, _JOB, True), (_CALLED, _CALLED, False), (_EATS_AGAIN, _EATS_NONE, True),
+        (_BABY, _EXPECTS, True), (_MOVED, _HOME, True), (_NEW_JOB, _JOB, True), (_CALLED, _CALLED, False),
+        (_EATS_AGAIN, _EATS_NONE, True),
     ):  # fmt: skip
         if _told(told, text) is not None:
             found = (one for one in known if stands.search(one.statement))

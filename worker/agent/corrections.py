@@ -35,6 +35,8 @@ _NAME = re.compile(r"(?<=[\w,:;] )[A-ZÀ-ÞĀ-ŽΑ-ΫА-Я]\w+|\b\w+[A-Z]\w*")
 _SPELT = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 """A word, or the number of an order."""
 _PARTS = re.compile(r"\s*(?:,(?!\d)|(?<!\d),|[，、،;；]|\.{2,}|…|\s[-–—]+\s)\s*")
+_NUMBER = re.compile(r"[A-Za-z]*\d(?:[A-Za-z\d:.,]*[A-Za-z\d])?")
+"""What has a digit, with what hangs on it: "8h45", "C4"."""
 _LONGEST_REPAIR = 40
 _LONGEST_MARKER = 3
 _REPAIRS = 0.25
@@ -69,7 +71,10 @@ def put_right(text: str, later: str, is_sure: bool = False, is_near: bool = Fals
     """
     ways = [with_values_of, *[with_only_of] * is_next] if _is_of_same(text, later, is_sure) else []
     ways += [with_word_of, with_spelling_of, with_single_word_of] * is_near
-    return next((right for way in ways if (right := way(text, later)) != text), text)
+    # Half of "7:35, gate C4" put into "6:50, gate B12" is what nobody said: then both stand.
+    numbers = [number for number in _NUMBER.findall(_WRITTEN.sub(" ", later)) if number not in text]
+    put = (right for way in ways if (right := way(text, later)) != text)
+    return next((right for right in put if all(number in right for number in numbers)), text)
 
 
 def repaired(sentence: str) -> str:
