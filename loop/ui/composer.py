@@ -230,7 +230,7 @@ class Composer:
         """Build the page, for a project or the newest one."""
         self._fields()
         with ui.column().classes("card gap-2 sticky-top"):
-            self._bar = ui.element("div").classes("budget").props("role=img")
+            self._bar = ui.element("div").classes("budget").props("role=img aria-label='What each part takes'")
             self._status = ui.label().props("role=status aria-label=Budget").classes("said")
             with ui.row().classes("w-full items-center gap-x-3 gap-y-2"):
                 self._name = ui.input("Name", placeholder="feature-x").classes("grow min-w-[12rem]")

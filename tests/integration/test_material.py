@@ -267,7 +267,7 @@ CHANGED = [
     ("J'habite à Nantes.", "On a déménagé à Lille.", "Lille"),
     ("Always answer in German please.", "English again from now on please.", "English"),
     ("I'm pregnant, due in April.", "I lost the baby.", "baby"),
-    ("Ich bin schwanger.", "Ich hatte letzte Woche eine Fehlgeburt.", "Fehlgeburt"),
+    ("Ich bin schwanger.", "Ich hatte im Mai eine Fehlgeburt.", "Fehlgeburt"),
     # However little is said of it.
     ("We're planning a trip to Madeira in May.", "scrap Madeira", "scrap"),
     ("I work from home on Fridays.", "so no more home working", "no more"),

@@ -104,6 +104,9 @@ def _press(page: Page, names: str) -> None:
     if first not in _IN_PAGE or "/sessions/" in page.url:
         page.locator(".q-dialog [role=heading], .q-menu [role=menuitem]").first.wait_for()
     page.wait_for_function("!document.querySelector('[class*=q-transition--][class*=-active]')")
+    # What still fades in is pale, and only for now; what turns for ever is not waited for.
+    ends = "one => one.effect.getComputedTiming().endTime !== Infinity && one.playState === 'running'"
+    page.wait_for_function(f"!document.getAnimations().some({ends})")
 
 
 def _top(page: Page) -> dict[str, Any]:
