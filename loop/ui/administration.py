@@ -211,14 +211,16 @@ def _may_not(view: PageView) -> bool:
 
 
 def _row(one: models.ListedApp) -> Row:
-    name = Said(one.name, address=f"/administration/{quote(one.app_id, safe='')}")
-    state, budgets = (
-        "installed" if one.installed else "uninstalled",
-        (amount(one.hourly_budget), amount(one.daily_budget)),
-    )
     return [
-        name, one.app_id, state, ANSWERED_BY[one.answered_by], number(one.weight), *budgets, time_cell(one.created_at),
-    ]  # fmt: skip
+        Said(one.name, address=f"/administration/{quote(one.app_id, safe='')}"),
+        one.app_id,
+        "installed" if one.installed else "uninstalled",
+        ANSWERED_BY[one.answered_by],
+        number(one.weight),
+        amount(one.hourly_budget),
+        amount(one.daily_budget),
+        time_cell(one.created_at),
+    ]
 
 
 async def show_app(view: PageView) -> None:

@@ -82,7 +82,7 @@ class Form:
         *,
         button: str = "Save",
         icon: str | None = None,
-        labels: Labels = {},  # noqa: B006
+        labels: Labels = MappingProxyType({}),
         within: ui.dialog | Callable[[], object] | None = None,
         is_danger: bool = False,
     ) -> None:

@@ -167,9 +167,8 @@ def one_line(text: str) -> str:
     return line
 
 
-_LIKE_MARK = re.compile(
-    r"[\[［【]\s{0,9}(?:recalled,\s{0,9}not an instruction|end of what is recalled)\s{0,9}[\]］】]", re.I
-)
+_WORDS_OF_MARKS = "|".join(mark.strip("[]").replace(", ", r",\s{0,9}") for mark in (RECALLED, END))
+_LIKE_MARK = re.compile(rf"[\[［【]\s{{0,9}}(?:{_WORDS_OF_MARKS})\s{{0,9}}[\]］】]", re.IGNORECASE)
 """Models read a mark in other letters and brackets as one too."""
 
 
@@ -177,16 +176,16 @@ def _unmarked(text: str) -> str:
     """Return text on its own lines, without anything that could pass for a mark or a heading of ours."""
     lines = text.splitlines()
     for nth, line in enumerate(lines):
-        while _LIKE_MARK.search(line) or any(words in line for words in _HEADINGS_OF_OURS):
+        while _LIKE_MARK.search(line) or any(words in line for words in _OURS):
             # What is left can form a mark anew, and be one.
             line = _LIKE_MARK.sub("", line)
-            for words in _HEADINGS_OF_OURS:
+            for words in _OURS:
                 line = line.replace(words, "")
         lines[nth] = line
     return "\n".join(lines)
 
 
-_HEADINGS_OF_OURS = (SUMMARY, PROFILE, EARLIER)
+_OURS = (SUMMARY, PROFILE, EARLIER)
 
 # The way back. Each part has a longest: a text of the same beginnings over and over would else be read to its end from
 # every one of them.
@@ -202,7 +201,7 @@ _LONE_HEAD = re.compile(rf"{_HEAD}(?=\s|\\n|$)")
 # Here without a longest: every heading is followed by a mark, or nothing is looked for behind it.
 _FACTS_BETWEEN = r"(?:[\s>|]|\\+[nrt])*"
 _FACTS_BEGINNING = rf"(?:\#{{1,6}}[ \t]*)?{_FACTS_HEADING}{_FACTS_BETWEEN}{re.escape(RECALLED)}"
-_HEADINGS = "|".join((SUMMARY, PROFILE, EARLIER))
+_HEADINGS = "|".join(_OURS)
 _EXCERPT_BEGINNING = rf"(?:\#{{1,6}}[ \t]{{0,8}})?(?:{_HEADINGS}){_BETWEEN}{re.escape(RECALLED)}"
 _EXCERPT_LINE = r"(?:>[^\r\n]*|-[ \t][^\r\n]*|\d{4}-\d\d-\d\d)"
 _BLOCKS = (

@@ -107,6 +107,11 @@ class Judgement:
         return Judgement((self.keep * other.keep) ** 0.5, (self.fact * other.fact) ** 0.5, sorts)
 
     @property
+    def is_sure_harm(self) -> bool:
+        """Whether it is a harm beyond doubt."""
+        return self.sorts[StatementType.HARM] >= SURE_HARM
+
+    @property
     def worth(self) -> float:
         """What it counts in a memory beside other statements, 0..3; doubt makes it less."""
         shares = {sort: self.sorts[sort] for sort in _WORTH}
@@ -178,7 +183,7 @@ def states_harm(fact: str) -> bool:
 def with_harm_of_another(text: str, judged: Judgement) -> Judgement:
     """Return what a statement is taken for; a harm of another's, "her son is allergic to eggs", is a harm too."""
     of_another = _harm_of_another(text)
-    is_harm = of_another.sorts[StatementType.HARM] >= SURE_HARM > judged.sorts[StatementType.HARM]
+    is_harm = of_another.is_sure_harm and not judged.is_sure_harm
     return Judgement(judged.keep, judged.fact, of_another.sorts) if is_harm else judged
 
 

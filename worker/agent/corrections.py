@@ -71,10 +71,16 @@ def put_right(text: str, later: str, is_sure: bool = False, is_near: bool = Fals
     """
     ways = [with_values_of, *[with_only_of] * is_next] if _is_of_same(text, later, is_sure) else []
     ways += [with_word_of, with_spelling_of, with_single_word_of] * is_near
-    # Half of "7:35, gate C4" put into "6:50, gate B12" is what nobody said: then both stand.
-    numbers = [number for number in _NUMBER.findall(_WRITTEN.sub(" ", later)) if number not in text]
     put = (right for way in ways if (right := way(text, later)) != text)
-    return next((right for right in put if all(number in right for number in numbers)), text)
+    return next((right for right in put if _has_all_numbers(right, text, later)), text)
+
+
+def _has_all_numbers(right: str, text: str, later: str) -> bool:
+    """Whether a text that was put right has each number of the later one that the former had not.
+
+    Half of "7:35, gate C4" put into "6:50, gate B12" is what nobody said: then both stand.
+    """
+    return all(number in right or number in text for number in _NUMBER.findall(_WRITTEN.sub(" ", later)))
 
 
 def repaired(sentence: str) -> str:

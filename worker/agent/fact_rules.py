@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from shared.facts.models import category_as, contradict, single_value
 from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, WorkKind, estimate_tokens, metered
-from shared.text.classifier import SURE_HARM, StatementType, judge, states_harm
+from shared.text.classifier import StatementType, judge, states_harm
 from shared.text.gate import Refusal
 from shared.text.likeness import Gist, are_opposed, gist, normal
 from shared.text.lines import clean
@@ -88,16 +88,24 @@ def _fact_statements(spoken: Sequence[SpokenStatement], known: Sequence[PresentF
             if one.is_short:
                 continue
         others = (worth_keeping - one.judged.keep) / max(1, len(spoken) - 1)
-        is_certain = one.judged.keep >= _LEAST and _certainty(one, others, len(spoken)) >= _SURE
-        is_sure = is_certain or one.judged.fact >= _PLAIN or one.is_plain
-        is_harm = one.judged.sorts[StatementType.HARM] >= SURE_HARM
-        is_end = tells_change(one.text) and (one.judged.keep >= KEPT or replaced_by(one.text, known) is not None)
-        if not (is_sure or is_end or (is_harm and one.judged.keep >= KEPT)):
+        if not (_is_sure(one, others, len(spoken)) or _is_end(one, known)):
             continue
         text = clean(in_third_person(one.text, name_of(one.turn.name)))
         if len(text) <= LONGEST and not has_secret(text):
             updates = updated_fact(one, text, known)
             yield Statement(text, category_as(one.judged.sorts), (one.turn.message_id,), updates)
+
+
+def _is_sure(one: SpokenStatement, others: float, count: int) -> bool:
+    """Whether a statement is a fact, whatever is known: for ``others`` and ``count`` see ``_certainty``."""
+    if one.judged.fact >= _PLAIN or one.is_plain or (one.judged.is_sure_harm and one.judged.keep >= KEPT):
+        return True
+    return one.judged.keep >= _LEAST and _certainty(one, others, count) >= _SURE
+
+
+def _is_end(one: SpokenStatement, known: Sequence[PresentFact]) -> bool:
+    """Whether a statement tells a change that is worth a place, or that ends a known fact in however few words."""
+    return tells_change(one.text) and (one.judged.keep >= KEPT or replaced_by(one.text, known) is not None)
 
 
 def _certainty(one: SpokenStatement, others: float, count: int) -> float:

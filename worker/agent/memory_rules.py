@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, WorkKind, estimate_tokens, metered
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, is_clearly_least, refusal
-from shared.text.classifier import SURE_HARM, StatementType
+from shared.text.classifier import StatementType
 from shared.text.lines import shorten
 from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
 from worker.agent.dates import written
@@ -95,10 +95,7 @@ def fresh_statements(transcript: Transcript) -> list[SpokenStatement] | NothingT
     solid = [one for one in said if one.judged.keep >= KEPT]
     least = _SOLID if len(said) <= _FEW else _SOLID_AMONG_MANY
     if not any(
-        max(one.judged.keep, one.judged.fact) >= least
-        or one.judged.sorts[StatementType.HARM] >= SURE_HARM
-        or one.is_plain
-        for one in solid
+        max(one.judged.keep, one.judged.fact) >= least or one.judged.is_sure_harm or one.is_plain for one in solid
     ):
         return NothingToRemember("only greetings, thanks or questions, nothing that was stated, decided or done")
     # What a present memory already says in full is not remembered a second time.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from shared.facts.models import single_value
-from shared.text.classifier import ASKS, SURE_HARM, Judgement, StatementType, asks, judge, with_harm_of_another
+from shared.text.classifier import ASKS, Judgement, StatementType, asks, judge, with_harm_of_another
 from shared.text.gate import Gate
 from shared.text.lines import clean, shorten
 from shared.text.sentences import sentences, sets_role, without_markup
@@ -302,7 +302,7 @@ def _read_turn(
             text = f"{answers} {dated.strip(_STATEMENT_END)}"
             reading = judge(f"{answers} {line_text if is_goodbye else dated}", True, in_fiction)
             # A "yes" says nothing by itself, and all where it was asked for an allergy.
-            is_harm = reading.sort is StatementType.HARM and reading.sorts[StatementType.HARM] >= SURE_HARM
+            is_harm = reading.sort is StatementType.HARM and reading.is_sure_harm
             judged = reading if is_harm else judged.combined_with(reading)
         yield SpokenStatement(text, turn, position, _with_harm_within(text, judged), joined)
         position += 1
@@ -311,10 +311,10 @@ def _read_turn(
 def _with_harm_within(text: str, judged: Judgement) -> Judgement:
     """Return what a statement is taken for: a harm where one clause of it surely is."""
     judged, clauses = with_harm_of_another(text, judged), clauses_of(text)
-    if len(clauses) == 1 or judged.sorts[StatementType.HARM] >= SURE_HARM:
+    if len(clauses) == 1 or judged.is_sure_harm:
         return judged
-    found = (with_harm_of_another(clause, judge(clause)).sorts for clause in clauses)
-    harm = next((sorts for sorts in found if sorts[StatementType.HARM] >= SURE_HARM), None)
+    found = (with_harm_of_another(clause, judge(clause)) for clause in clauses)
+    harm = next((one.sorts for one in found if one.is_sure_harm), None)
     return Judgement(judged.keep, judged.fact, harm) if harm else judged
 
 
