@@ -247,8 +247,9 @@ def upload_transcript(view: PageView, project_id: str, taken: Taken) -> None:
 
         async def given(event: events.UploadEventArguments) -> None:
             content = await event.file.read()
-            shown.close()
             await look_at(view, TranscriptSource(project_id, PurePath(event.file.name).stem, content), taken)
+            # Not before: nothing can be shown from within a dialog that is gone, and what was refused is given anew.
+            shown.close()
 
         upload_field("Transcript", ".jsonl", given)
 

@@ -87,9 +87,17 @@ def test_a_project_is_opened_and_a_transcript_uploaded(at: Window, client: After
     file = tmp_path / "sent.jsonl"
     file.write_bytes(marked_transcript())
     page.get_by_role("button", name="Upload").click()
-    with page.expect_file_chooser() as chooser:
-        _dialog(page, "Upload a transcript").get_by_role("button", name="Choose a file").press("Enter")
-    chooser.value.set_files(file)
+    asked = _dialog(page, "Upload a transcript")
+    refused = tmp_path / "letter.jsonl"
+    refused.write_text("Dear all,\n")
+    for given in (refused, file):
+        with page.expect_file_chooser() as chooser:
+            asked.get_by_role("button", name="Choose a file").press("Enter")
+        chooser.value.set_files(given)
+        if given is refused:
+            expect(page.get_by_role("alert").filter(has_text="JSON")).to_be_visible()
+            expect(asked).to_be_visible()
+    expect(asked).to_have_count(0)
     dialog = _dialog(page, "Add session to memory")
     assert list(client.iter_sessions()) == []
     dialog.get_by_role("button", name="Add to memory").click()
