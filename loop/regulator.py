@@ -27,7 +27,7 @@ from shared.base.settings import Settings
 from shared.db.base import Transactions
 from shared.energy import budget, ledger
 from shared.energy.accounting import NEVER_WAIT
-from shared.energy.budget import FLOOR, Status
+from shared.energy.budget import Status
 from shared.jobs.models import Deferral, Job, JobState
 from shared.jobs.queries import (
     count_deferred,
@@ -176,8 +176,7 @@ class Regulator:
 
     def level(self, session: Session) -> int:
         """Return what is left now, in micro-units, less what was spent and is not settled yet."""
-        settled = ledger.level_now(session, self._settings.energy_refill_per_second, self._clock.now())
-        return max(FLOOR, settled - ledger.unsettled(session))
+        return ledger.level_now(session, self._settings.energy_refill_per_second, self._clock.now())
 
     def allowance(self, session: Session) -> Allowance:
         """Say how many jobs may be sent now."""

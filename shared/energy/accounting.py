@@ -14,7 +14,7 @@ from shared.base.errors import OverBudget
 from shared.base.settings import Settings
 from shared.db.engine import Database
 from shared.energy import ledger, rates
-from shared.energy.budget import most, to_units
+from shared.energy.budget import Status, most, status_of, to_units
 from shared.energy.ledger import LedgerAccount
 from shared.llm.calls import CallEstimate, CallOutcome, Meter, ModelCall
 from shared.telemetry.metrics import Metrics, agent_kind
@@ -38,6 +38,12 @@ class Accountant:
     def meter(self, account: LedgerAccount) -> Meter:
         """Return a meter that books on an account; for one thread."""
         return _Account(self, account)
+
+    def is_plentiful(self) -> bool:
+        """Whether so much is left that work which others should not wait for may go on."""
+        with self.database.read() as session:
+            level = ledger.level_now(session, self.settings.energy_refill_per_second, self.clock.now())
+        return status_of(level) is Status.HIGH
 
     def is_spent(self, app_id: str) -> bool:
         """Whether an app's budgets cover nothing more now."""

@@ -21,7 +21,7 @@ from shared.base.setting_groups import MODEL_PROVIDERS
 from shared.base.settings import Settings
 from shared.db.inserting import insert_if_absent
 from shared.db.queries import count
-from shared.energy.budget import FULL, affordable_at, averaged, drained, price, refilled, to_units
+from shared.energy.budget import FLOOR, FULL, affordable_at, averaged, drained, price, refilled, to_units
 from shared.energy.models import (
     ConversationSpending,
     DaySpending,
@@ -234,9 +234,10 @@ def is_ahead(session: Session, now: datetime) -> bool:
 
 
 def level_now(session: Session, per_second: float, now: datetime) -> int:
-    """Return the level in micro-units as it is now; a new installation starts full."""
+    """Return what is left now, in micro-units, less what is not settled yet; a new installation starts full."""
     level = session.get(EnergyLevel, 1)
-    return FULL if level is None else refilled(level.micro, level.at, now, per_second)
+    settled = FULL if level is None else refilled(level.micro, level.at, now, per_second)
+    return max(FLOOR, settled - unsettled(session))
 
 
 def drawn(session: Session) -> int:

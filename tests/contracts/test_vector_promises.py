@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from loop.regulator import Regulator
 from shared.base.errors import Configuration, LeaseLost, Transient
+from shared.energy.budget import to_micro
 from shared.erasure.erasing import erase_app, erase_conversation
 from shared.jobs.control import abandon_all, replay
 from shared.jobs.models import JobState
@@ -24,7 +27,9 @@ from shared.search.search_queries import look_at
 from shared.search.vectors import VectorMatrices, live_sets, unpack
 from tests.contracts.test_index_promises import CODE, fill, messages, tell
 from tests.support.embedding import ScriptedEmbedder, change_model
-from tests.support.house import House
+from tests.support.house import PRICES, House
+from tests.support.relaying import Relay
+from tests.support.settings import default_settings
 from worker.pipelines.embed_messages import EmbedMessages
 
 pytestmark = pytest.mark.both_databases
@@ -102,6 +107,28 @@ def hurry(house: House, embedder: ScriptedEmbedder) -> None:
     parts = (house.database, house.clock, embedder, house.accountant, house.metrics, 8)
     hasty = EmbedMessages(*parts, elapsed=lambda: float(next(ticks)))
     assert [hasty(claim) for claim in house.claims()] == [JobState.DONE]
+
+
+def test_other_apps_think_while_one_app_has_much_to_embed(house: House, embedder: ScriptedEmbedder) -> None:
+    house.install("other")
+    # Eight units a batch: all of it costs twice what there is.
+    house.accountant = replace(house.accountant, settings=PRICES.model_copy(update={"embedding_price_factor": 10}))
+    tell(house, "notes", "c1", *[f"heron {n}" for n in range(200)])
+    relay = Relay(house, Regulator(house.database, house.clock, default_settings()))
+    house.ask_for_vectors()
+    relay.run_all()
+    house.converse("other", "o1", "I moved to Lisbon")
+    relay.run_all()
+    assert house.contents("other") == ["I moved to Lisbon"]
+    seconds = 0
+    while house.ask_for_vectors() or house.jobs(state="pending") or house.jobs(state="deferred"):
+        house.clock.advance(1)
+        relay.run_all()
+        with house.database.read() as session:
+            assert relay.regulator.level(session) > to_micro(20 - 8), "a job draws a batch at most"
+        seconds += 1
+        assert seconds < 300, "and it comes to an end"
+    check_vectors(house, "ollama:first")
 
 
 @pytest.mark.parametrize("way", ["said", "filled in"])

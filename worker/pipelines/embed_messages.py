@@ -44,7 +44,7 @@ from shared.telemetry.metrics import Metrics
 from worker.pipelines.attempt import WorkerContainer, end
 
 LONGEST_SECONDS = 20.0
-"""After this a job gives way to the other work of its app."""
+"""After this a job gives way to the other work of its app; and sooner where the energy is no longer high."""
 TEXTS_PER_MESSAGE = 4
 """Texts embedded in one round, for each message of a batch: a long message has many passages."""
 NOTHING = "every message has its vectors"
@@ -99,9 +99,14 @@ class EmbedMessages:
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
         until, did, rounds = self.elapsed() + LONGEST_SECONDS, True, 0
+
+        def is_over() -> bool:
+            # Other apps' thinking waits for the level, and what is not embedded yet is found by its words.
+            return self.elapsed() >= until or not self.accountant.is_plentiful()
+
         meter = self.accountant.meter(LedgerAccount(claim.app_id, claim.job_id, None))
         # One round at least, however late the job begins.
-        while did and (rounds == 0 or self.elapsed() < until):
+        while did and (rounds == 0 or not is_over()):
             with self.database.read() as session:
                 change = needed_set_change(session, claim.app_id, self.embedder.name)
             if change:
@@ -110,7 +115,7 @@ class EmbedMessages:
                     arrange_sets(session, claim.app_id, self.embedder.name, self.clock.now())
             # Some of each in every round, so that a long fill does not keep what was just said waiting.
             did = any(
-                [self._embed_new(claim, meter, until), self._fill(claim, meter, until), self._clear_retired(claim)]
+                [self._embed_new(claim, meter, is_over), self._fill(claim, meter, is_over), self._clear_retired(claim)]
             )
             rounds += did
         state, reason = (JobState.DONE, None) if rounds else (JobState.NOTHING, NOTHING)
@@ -124,7 +129,7 @@ class EmbedMessages:
         lock_app(session, claim.app_id)
         confirm(session, claim)
 
-    def _embed_new(self, claim: Claim, meter: Meter, until: float) -> bool:
+    def _embed_new(self, claim: Claim, meter: Meter, is_over: Callable[[], bool]) -> bool:
         """Embed some messages; of those there is no time for, however long, what was begun is kept for the next job."""
         with self.database.read() as session:
             doc_ids, texts = self._next_batch(session, claim.app_id)
@@ -137,7 +142,7 @@ class EmbedMessages:
         for model, key in models.items():
             # What an earlier job had time for was kept, and is not embedded again.
             lacking = [one for one in texts if one.part not in kept[key].get(one.doc_id, ())]
-            vectors[key], left = self._vectors(model, lacking, meter, until)
+            vectors[key], left = self._vectors(model, lacking, meter, is_over)
             unfinished |= {one.doc_id for one in left}
         finished = [doc_id for doc_id in doc_ids if doc_id not in unfinished]
         with self.database.write() as session:
@@ -169,39 +174,39 @@ class EmbedMessages:
         return [doc_id for doc_id in waiting if doc_id not in left_out], taken
 
     def _vectors(
-        self, model: str, texts: Sequence[Text], meter: Meter, until: float
+        self, model: str, texts: Sequence[Text], meter: Meter, is_over: Callable[[], bool]
     ) -> tuple[PartVectors, Sequence[Text]]:
         """Return the vectors of texts by one model, and the texts there was no time for.
 
         Neither while a model is away that is about to be replaced.
         """
         if model == self.embedder.name:
-            return self._embed_until(self.embedder, texts, meter, until)
+            return self._embed_until(self.embedder, texts, meter, is_over)
         former = self.embedder_of(model)
         try:
-            return ({}, ()) if former is None else self._embed_until(former, texts, meter, until)
+            return ({}, ()) if former is None else self._embed_until(former, texts, meter, is_over)
         except (Transient, Configuration) as error:
             get_logger().warning("former_embedder_away", embedder=model, why=error.code)
             self.metrics.embedding_failures.inc()
             return {}, ()
 
     def _embed_until(
-        self, embedder: Embedder, texts: Sequence[Text], meter: Meter, until: float
+        self, embedder: Embedder, texts: Sequence[Text], meter: Meter, is_over: Callable[[], bool]
     ) -> tuple[PartVectors, Sequence[Text]]:
         found: PartVectors = {}
         for start in range(0, len(texts), self.batch):
-            # Some at least, or a job that begins late would come to nothing, again and again.
-            if start and self.elapsed() >= until:
+            # Some at least, or a job that begins late, or with little energy, would come to nothing, again and again.
+            if start and is_over():
                 return found, texts[start:]
             found = {**found, **_embed(embedder, texts[start : start + self.batch], meter)}
         return found, ()
 
-    def _fill(self, claim: Claim, meter: Meter, until: float) -> bool:
+    def _fill(self, claim: Claim, meter: Meter, is_over: Callable[[], bool]) -> bool:
         with self.database.read() as session:
             batch = self._next_of_fill(session, claim.app_id)
         if batch is None:
             return False
-        vectors, left = self._embed_until(self.embedder, batch.texts, meter, until)
+        vectors, left = self._embed_until(self.embedder, batch.texts, meter, is_over)
         batch = batch.before({one.doc_id for one in left})
         with self.database.write() as session:
             self._lock(session, claim)
