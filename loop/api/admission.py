@@ -1,9 +1,10 @@
 """How much of the loop one app may have at once, so that its load is not felt by the others.
 
-Every request of an app counts while it is in flight, and one too many is refused (429). Searching, recalling, taking
-in files and reading them cost the most: of those an app has a few done at a time, and some more that wait for their
-turn a while. Who waits and leaves is dropped, without a thread having been taken, and a search whose client leaves is
-given up. Requests that name no app are the admin's own, and the installation's probes: they are not bounded.
+Every request of an app counts while it is in flight, and one too many is refused (429). A user's own token may have a
+quarter of them, so that one user is not the whole app. Searching, recalling, taking in files and reading them cost the
+most: of those an app has a few done at a time, and some more that wait for their turn a while. Who waits and leaves is
+dropped, without a thread having been taken, and a search whose client leaves is given up. Requests that name no app are
+the admin's own, and the installation's probes: they are not bounded.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from shared.base.process import Client, working_for
 from shared.base.setting_groups import HttpSettings
 from shared.telemetry.metrics import Metrics, Refusal
 
+_USERS_PART = 4
+_Holder = tuple[str, str | None]
+"""An app, or one of its users."""
+
 
 class Admission:
     """ASGI middleware within the guard: refuses what is too much, before a body is read."""
@@ -31,8 +36,8 @@ class Admission:
         self._app = app
         self._settings = settings
         self._metrics = metrics
-        self._in_flight: Counter[str] = Counter()
-        self._listening: Counter[str] = Counter()
+        self._in_flight: Counter[_Holder] = Counter()
+        self._listening: Counter[_Holder] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app_id = _app_of(scope) if scope["type"] == "http" else None
@@ -42,18 +47,26 @@ class Admission:
         counted, most = self._in_flight, self._settings.app_requests
         if Trait.WAITS in policy_of(scope).traits:
             counted, most = self._listening, self._settings.app_streams
-        if counted[app_id] >= most:
-            self._metrics.http_refused.labels(Refusal.IN_FLIGHT).inc()
-            await answer_error(_too_many(f"{most} requests are in flight already"), scope)(scope, receive, send)
-            return
+        bounds: dict[_Holder, int] = {(app_id, None): most}
+        caller: Caller | None = scope["state"].get("caller")
+        if caller is not None and caller.user_id is not None:
+            bounds[app_id, caller.user_id] = max(1, most // _USERS_PART)
+        for (_, user_id), bound in bounds.items():
+            if counted[app_id, user_id] >= bound:
+                self._metrics.http_refused.labels(Refusal.IN_FLIGHT).inc()
+                who = "This app" if user_id is None else "This user"
+                error = _too_many(f"{bound} requests are in flight already", who)
+                await answer_error(error, scope)(scope, receive, send)
+                return
         # Nothing is awaited since the look, so on the one event loop nobody comes in between.
-        counted[app_id] += 1
+        counted.update(bounds.keys())
         try:
             await self._app(scope, receive, send)
         finally:
-            counted[app_id] -= 1
-            if not counted[app_id]:
-                del counted[app_id]
+            for key in bounds:
+                counted[key] -= 1
+                if not counted[key]:
+                    del counted[key]
 
 
 class ConcurrencyLimit:
@@ -174,5 +187,5 @@ def _app_of(scope: Scope) -> str | None:
     return caller.app_id if caller is not None and caller.app_id else policy_of(scope).app_named(scope)
 
 
-def _too_many(why: str) -> Limit:
-    return Limit(f"This app asks for too much at once: {why}. Try again after Retry-After.", code=TOO_MANY)
+def _too_many(why: str, who: str = "This app") -> Limit:
+    return Limit(f"{who} asks for too much at once: {why}. Try again after Retry-After.", code=TOO_MANY)

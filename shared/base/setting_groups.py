@@ -451,8 +451,9 @@ class HttpSettings(SettingsGroup):
     max_body_bytes: int = Field(8_000_000, ge=10_000, description="Largest request body, bytes.")
     max_message_chars: int = Field(200_000, ge=1000, description="Longest single message, characters.")
     app_requests: int = Field(
-        32, ge=1, le=1000, description="Most requests of one app in flight in one loop; more are answered 429."
-    )
+        32, ge=1, le=1000,
+        description="Most requests of one app in flight in one loop (of a user's token a quarter); more get 429.",
+    )  # fmt: skip
     app_streams: int = Field(100, ge=1, le=10_000, description="Most streams and long polls of one app in one loop.")
     app_costly_requests: int = Field(
         2, ge=1, le=100,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -98,6 +100,26 @@ def test_more_than_its_share_in_flight_is_refused_and_another_app_is_served(syst
     assert answers["429"] == asked - REQUESTS and sum(answers.values()) == asked
     assert refused(system)["in_flight"] == asked - REQUESTS
     assert send(system, greedy, "/apps/greedy/search", json={"query": "tea"}) == "200", "and then it is served again"
+
+
+def test_a_users_token_that_sends_its_bodies_slowly_leaves_the_app_its_share(system: System) -> None:
+    [token] = install(system, "greedy")
+    with system.client() as client:
+        made = client.post("/apps/greedy/tokens", json={"userId": "ada"}).raise_for_status().json()
+    head = (
+        "POST /apps/greedy/search HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {made['token']}\r\nContent-Length: 900\r\n\r\n{{"
+    )
+    place = urlsplit(system.url)
+    with contextlib.ExitStack() as slow:
+        for _ in range(3 * REQUESTS):
+            connection = slow.enter_context(socket.create_connection((place.hostname, place.port), 30))
+            connection.sendall(head.encode())
+        wait_until(lambda: refused(system)["in_flight"] == 3 * REQUESTS - REQUESTS // 4, 30, "most to be refused")
+        assert send(system, made["token"], "/apps/greedy/search", json={"query": "tea"}) == "429"
+        assert send(system, token, "/apps/greedy/search", json={"query": "tea"}) == "200"
+    search = ("/apps/greedy/search", 60)
+    wait_until(lambda: send(system, made["token"], *search, json={"query": "tea"}) == "200", 30, "it to be served")
 
 
 def test_costly_requests_wait_for_a_turn_and_who_leaves_meanwhile_takes_none(system: System, sqlite_url: str) -> None:
