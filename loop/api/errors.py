@@ -125,8 +125,18 @@ def opens_only(app_id: str | None) -> errors.Denied:
 
 
 def opens_only_of_user(user_id: str) -> errors.Denied:
-    """Return what is raised where a user's own token is used for what is not theirs."""
-    message = f"This token is {user_id}'s own, and opens what is theirs alone: leave out who is meant, or name them."
+    """Return what is raised where a user's own token names another user."""
+    message = f"This token is {user_id}'s own, and opens what is theirs alone: leave out userId, or name {user_id}."
+    return errors.Denied(message, details={"onlyUser": user_id})
+
+
+def opens_for_app(user_id: str, app_id: str | None) -> errors.Denied:
+    """Return what is raised where a user's own token is used on a route that only an app's opens."""
+    message = (
+        f"This token is {user_id}'s own, and this route takes a token of the app {app_id} (where it asks for one user, "
+        "it is told whom). Theirs opens, under "
+        f"/apps/{app_id}: conversations, context, search, memories, facts, profile, events, export and users/{user_id}."
+    )
     return errors.Denied(message, details={"onlyUser": user_id})
 
 

@@ -18,7 +18,7 @@ from anyio.to_thread import run_sync
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from loop.api.errors import UNAUTHENTICATED, answer_error, opens_only, opens_only_of_user
+from loop.api.errors import UNAUTHENTICATED, answer_error, opens_for_app, opens_only, opens_only_of_user
 from loop.api.policy import Access, AppPlace, RoutePolicies, RoutePolicy, Trait, Whose
 from loop.wiring import Loop
 from shared.apps.models import Scope as TokenScope
@@ -146,13 +146,13 @@ def _admit(caller: Caller, policy: RoutePolicy, scope: Scope) -> None:
     if policy.access is not Access.APP or is_of_another:
         raise opens_only(caller.app_id)
     if caller.user_id is not None:
+        if policy.whose is Whose.APPS:
+            raise opens_for_app(caller.user_id, caller.app_id)
         _hold_to_user(caller.user_id, policy, scope)
 
 
 def _hold_to_user(user_id: str, policy: RoutePolicy, scope: Scope) -> None:
     """Hold a request to what is one user's. Raises: Denied."""
-    if policy.whose is Whose.APPS:
-        raise opens_only_of_user(user_id)
     if policy.whose is Whose.IN_QUERY:
         query = scope["query_string"].decode("latin-1")
         named = parse_qs(query, keep_blank_values=True).get("userId", [])

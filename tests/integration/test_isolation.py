@@ -386,6 +386,25 @@ def test_a_users_own_token_opens_nothing_of_another(api: Api, people: dict[str, 
     assert _exported(api) == before
 
 
+@pytest.mark.parametrize("asked", ["POST /mcp", "POST /v1/chat/completions", "GET /jobs", "GET /apps/chat/energy"])
+def test_where_only_the_app_may_ask_a_users_own_token_is_told_what_it_opens(
+    api: Api, town: dict[str, str], asked: str
+) -> None:
+    token = api.ask("POST", "/apps/chat/tokens", json={"userId": "ann"})["token"]
+    method, path = asked.split()
+    said = api.refused(403, method, path, token=token)["message"]
+    assert "this route takes a token of the app chat" in said
+    opened = said.partition("under /apps/chat: ")[2].rstrip(".").replace(" and ", ", ").split(", ")
+    assert len(opened) > 5
+    unknown = api.refused(404, "GET", "/apps/chat/nothing-such")["code"]
+    for noun in set(opened) - {"users/ann"}:
+        answer = api.send("GET", f"/apps/chat/{noun}", token=token)
+        assert answer.status_code != 403 and answer.json().get("error", {}).get("code") != unknown
+    said = api.refused(403, "GET", "/apps/chat/memories?userId=bob", token=token)["message"]
+    assert "leave out userId, or name ann" in said
+    api.ask("DELETE", "/apps/chat/users/ann/data", token=token)
+
+
 @pytest.mark.parametrize("role", ["assistant", "system", "tool"])
 def test_with_a_token_of_their_own_nobody_says_what_another_would(api: Api, town: dict[str, str], role: str) -> None:
     token = api.ask("POST", "/apps/chat/tokens", json={"userId": "ann"})["token"]
