@@ -18,6 +18,7 @@ from afterthought_client import models
 from loop.ui.chat import text_of
 from loop.ui.forms import confirmed, show_receipt
 from loop.ui.frame import PageView, chat_address, in_turn, live
+from loop.ui.head import add_style
 from loop.ui.state import Draft, PageState
 from loop.ui.tables import (
     OUTLINED,
@@ -145,7 +146,7 @@ class AnswerQueue:
 
     def build(self) -> None:
         """Build the choice of a state and the place of the answers."""
-        ui.add_css(_STYLE)
+        add_style(_STYLE)
         heading("Answers")
         chosen = self.view.address.of(AdministrationState).state
         self.state = ui.toggle(_STATES, value=chosen if chosen in _STATES else "pending", on_change=self._choose)

@@ -15,6 +15,7 @@ from nicegui.events import ValueChangeEventArguments
 from afterthought_client import models
 from loop.ui.forms import choose_subject
 from loop.ui.frame import SHOWN_ERRORS, Frame, PageView, in_turn, live, mark_current
+from loop.ui.head import add_style
 from loop.ui.memory_panel import MemoryPanel
 from loop.ui.recall import RecallPanel
 from loop.ui.state import Draft, PageState
@@ -103,7 +104,7 @@ def register(frame: Frame) -> None:
 
     @frame.page("/chat/{app_id}", "Chat")
     async def show(view: PageView, app_id: str, state: Annotated[ChatState, Query()]) -> None:
-        ui.add_css(_STYLE)
+        add_style(_STYLE)
         with ui.row().classes("w-full items-center gap-3"):
             user_id = await choose_subject(view, state)
             ui.space()

@@ -14,6 +14,7 @@ from afterthought_client import models
 from loop.ui.composition_history import CompositionHistory
 from loop.ui.forms import CHOICES, FoundSelect, projects_to_choose
 from loop.ui.frame import Frame, PageView, in_turn, live
+from loop.ui.head import add_style
 from loop.ui.sessions import STYLE
 from loop.ui.state import Draft, PageState
 from loop.ui.tables import FLAT, OUTLINED, PRIMARY, SERIES_COLOURS, action, fill, heading, icon_button, note
@@ -204,7 +205,7 @@ def register(frame: Frame) -> None:
 
     @frame.page("/composer/{app_id}", "Composer")
     async def show(view: PageView, app_id: str, state: Annotated[ComposerState, Query()]) -> None:
-        ui.add_css(STYLE + _STYLE)
+        add_style(STYLE + _STYLE)
         composer = Composer(view)
         await composer.build(state.project)
         for one in filter(None, state.session.split(",")):

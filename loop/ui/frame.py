@@ -24,6 +24,7 @@ from nicegui.elements.mixins.validation_element import ValidationElement
 from starlette.responses import RedirectResponse, Response
 
 from afterthought_client import AfterthoughtError, AsyncAfterthought
+from loop.ui.head import add_script, add_style
 from loop.ui.state import SCRIPT, PageAddress, PageState, own_drafts_only
 from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, login_url, present_login
 from loop.ui.wording import message_of
@@ -223,8 +224,8 @@ def chat_address(app_id: str, **parameters: str | None) -> str:
 @contextmanager
 def bare(title: str) -> Iterator[None]:
     """Surround a page for anybody."""
-    ui.add_css(_STYLE)
-    ui.add_head_html(f"<script>{SCRIPT}</script>")
+    add_style(_STYLE)
+    add_script(SCRIPT)
     ui.dark_mode(None)
     with ui.row().classes("items-center gap-3"):
         ui.html(MARK, sanitize=False).classes("w-8 h-8")
@@ -236,8 +237,8 @@ def bare(title: str) -> Iterator[None]:
 def _surroundings(view: PageView, title: str, *, is_of_app: bool) -> Iterator[ui.badge]:
     """Yields where the name of the app is told."""
     visitor = view.visitor
-    ui.add_css(_STYLE)
-    ui.add_head_html(f"<script>{SCRIPT}</script>")
+    add_style(_STYLE)
+    add_script(SCRIPT)
     own_drafts_only(view)
     dark = ui.dark_mode(visitor.dark)
     header = ui.header(elevated=False).classes("items-center bg-zinc-900 text-white py-2 px-3 gap-2 no-wrap")

@@ -18,6 +18,7 @@ from nicegui import ui
 from afterthought_client import ApiError, AsyncAfterthought, models
 from loop.ui.forms import Form, dialog
 from loop.ui.frame import PageView, in_turn, live
+from loop.ui.head import add_style
 from loop.ui.tables import FLAT, OUTLINED, PRIMARY, PagedCards, action, badge, heading, note, rows_of
 from loop.ui.visitors import notify_success
 from loop.ui.wording import counted, number, show_time
@@ -57,7 +58,7 @@ class Need:
 
 async def show_home(view: PageView) -> None:
     """Show what needs somebody and the apps, and go on showing it."""
-    ui.add_css(_STYLE)
+    add_style(_STYLE)
     home = Home(view)
     await home.refresh_needs()
     await home.show_apps()
@@ -230,7 +231,7 @@ def build_install(view: PageView) -> None:
 
 async def _show_first_call(view: PageView, app_id: str) -> None:
     """Show an app's first token and a call to try, and that something of it has arrived as soon as it has."""
-    ui.add_css(_STYLE)
+    add_style(_STYLE)
     client, page = view.client, quote(app_id, safe="")
     issued = await client.issue_token(label="First token", app_id=app_id)
     url = await ui.run_javascript("location.origin", timeout=60)

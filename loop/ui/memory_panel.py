@@ -14,6 +14,7 @@ from afterthought_client.models import FactAnswer
 from loop.ui.fact_card import CATEGORIES, STYLE, Category, FactCard, FactHandlers
 from loop.ui.forms import UndoBar
 from loop.ui.frame import PageView, in_turn, live
+from loop.ui.head import add_script, add_style
 from loop.ui.tables import FLAT, OUTLINED, action, fill, heading, more_button, note, said
 from loop.ui.visitors import FormError
 from loop.ui.wording import clock, counted
@@ -338,14 +339,14 @@ _STYLE = """
   height: 100vh; height: 100dvh; max-height: none; max-width: 100vw; border-radius: 0;
 }
 """
-_SHORTCUT = """<script>
+_SHORTCUT = """
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "m") {
     event.preventDefault();
     emitEvent("memory_panel");
   }
 });
-</script>"""
+"""
 
 
 class MemoryPanel:
@@ -356,8 +357,8 @@ class MemoryPanel:
 
     def __init__(self, view: PageView, user_id: str | None) -> None:
         self._view, self._user_id = view, user_id
-        ui.add_css(STYLE + _STYLE)
-        ui.add_body_html(_SHORTCUT)
+        add_style(STYLE + _STYLE)
+        add_script(_SHORTCUT)
         ui.on("memory_panel", self._toggle)
         with ui.dialog() as self._dialog:
             self._dialog.props("position=right aria-label=Memory").classes("memory-sheet")

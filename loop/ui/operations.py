@@ -19,6 +19,7 @@ from loop.ui import jobs
 from loop.ui.administration import show_settings
 from loop.ui.forms import apps_to_choose
 from loop.ui.frame import Frame, PageView, live
+from loop.ui.head import add_style
 from loop.ui.home import count_dead, readiness
 from loop.ui.jobs import OperationsState, jobs_at
 from loop.ui.tables import (
@@ -63,7 +64,7 @@ class Chart:
     ) -> None:
         self._title, self._as_lines, self._unit, self._most = title, as_lines, unit, most
         self._places = {name: place for place, name in enumerate(order)}
-        ui.add_css(_CHART_STYLE)
+        add_style(_CHART_STYLE)
         with ui.column().classes("card gap-1 min-w-0"):
             ui.label(title).classes("font-medium").props("role=heading aria-level=3")
             self._none = note("Nothing in this time.")

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import secrets
 import warnings
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
@@ -27,8 +29,13 @@ PATHS = frozenset(
     {"", "_nicegui", "_nicegui_ws", "login", "chat", "memory", "sessions", "composer", "operations", "administration"}
 )
 """First parts of the addresses of pages; none of them is one of the interface's."""
+# The library evaluates the templates and handlers that it is sent, so code may be made of text; but what runs by itself
+# is a file of ours, or bears the word of this one answer. Styles stand in attributes everywhere.
+_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-eval' 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; frame-ancestors 'none'; object-src 'none'; base-uri 'none'; form-action 'self'"
+)
 _HEADERS = (
-    (b"content-security-policy", b"frame-ancestors 'none'; object-src 'none'; base-uri 'self'; form-action 'self'"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
 )
@@ -55,12 +62,14 @@ class Pages:
             pages = await asyncio.shield(self._served)
             if scope["type"] == "http":
                 first = scope["path"].split("/")[1]
+                nonce = scope.setdefault("state", {})["nonce"] = secrets.token_urlsafe(16)
+                allowed = (b"content-security-policy", _POLICY.format(nonce=nonce).encode())
                 # Of what is no page, anybody could make new series.
                 route = f"/{first}" if first in PATHS else UNMATCHED
 
                 async def send_with_headers(message: Message) -> None:
                     if message["type"] == "http.response.start":
-                        message["headers"] = [*message.get("headers", ()), *_HEADERS]
+                        message["headers"] = [*message.get("headers", ()), allowed, *_HEADERS]
                         status = f"{message['status'] // 100}xx"
                         self._metrics.http_requests.labels(route, method_of(scope), status).inc()
                     await send(message)
@@ -107,7 +116,9 @@ def _build(interface: InProcess) -> FastAPI:
     # A part of the library looks for proxies that nobody here uses, and says so on every start.
     warnings.filterwarnings("ignore", message="SOCKS support in urllib3")
     # Deferred: it takes most of a second to load.
+    from jinja2 import DictLoader
     from nicegui import core, ui
+    from nicegui.client import templates
 
     # And these, which load it too.
     from loop.ui.frame import MARK
@@ -124,6 +135,10 @@ def _build(interface: InProcess) -> FastAPI:
         binding_refresh_interval=None,
         show_welcome_message=False,
     )
+    # In the template and not in what is sent: a script that got in with somebody's text bears no nonce.
+    page = Path(str(templates.get_template("index.html").filename)).read_text("utf-8")
+    marked = page.replace("<script", '<script nonce="{{ request.state.nonce }}"')
+    templates.env.loader = DictLoader({"index.html": marked})
     # The library lets pages of any site use the socket.
     core.sio.eio.cors_allowed_origins = _is_own
     return front

@@ -18,7 +18,6 @@ from loop.ui.frame import Frame, PageView, bare, show_errors
 from loop.ui.tables import PRIMARY, action, note
 from loop.ui.transport import InProcess, is_same_site
 from loop.ui.visitors import COOKIE, ENDED, Visitor, Visitors, login_in, present_login, way_back
-from loop.ui.wording import report_zone
 
 _INSIDE = "http://afterthought"
 
@@ -29,7 +28,6 @@ def register(interface: InProcess) -> None:
     def client(token: str) -> AsyncAfterthought:
         return AsyncAfterthought(_INSIDE, token, transport=interface, timeout=httpx.Timeout(90.0))
 
-    report_zone()
     visitors = Visitors(client)
     frame = Frame(visitors)
     _login_page(frame)

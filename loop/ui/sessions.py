@@ -13,6 +13,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.forms import projects_to_choose
 from loop.ui.frame import Frame, PageView, in_turn, live, mark_current
+from loop.ui.head import add_style
 from loop.ui.project import Learned, ProjectLinks, ProjectRules, Pruning
 from loop.ui.session_details import (
     SessionDetails,
@@ -70,7 +71,7 @@ def register(frame: Frame) -> None:
 
     @frame.page("/sessions/{app_id}", "Sessions")
     async def show(view: PageView, app_id: str, state: Annotated[SessionState, Query()]) -> None:
-        ui.add_css(STYLE)
+        add_style(STYLE)
         browser = SessionBrowser(view)
         await browser.build(state.project)
         if state.session:

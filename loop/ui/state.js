@@ -1,3 +1,6 @@
+// Times are shown as the browser's clock shows them.
+document.cookie = "time_zone=" + Intl.DateTimeFormat().resolvedOptions().timeZone
+  + "; path=/; max-age=31536000; samesite=strict";
 // Of a page that is left: where it stood is in its address, and what was being written in it in this tab alone.
 window.drafts = {
   read: (form) => JSON.parse(sessionStorage.getItem(form) || "{}"),

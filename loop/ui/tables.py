@@ -18,6 +18,7 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from loop.ui.frame import PageView, in_turn, press_once
+from loop.ui.head import add_style
 from loop.ui.wording import UNKNOWN, ago, author_of, minute
 
 _MOST_TOKENS = 100
@@ -98,7 +99,7 @@ class Tile:
 
 def tiles() -> KeptInPlace:
     """Return a place for tiles."""
-    ui.add_css(_STYLE)
+    add_style(_STYLE)
     return KeptInPlace(ui.element("div").classes("tiles"))
 
 
@@ -156,7 +157,7 @@ def listing(
     Rows that can be chosen have a ``name`` too. Pages are fetched by who fills it: the service knows which is the next
     one, and not how many there are.
     """
-    ui.add_css(_STYLE)
+    add_style(_STYLE)
 
     def column(name: str) -> dict[str, Any]:
         classes = "gt-xs" if name in hidden_on_phones else ""
@@ -306,7 +307,7 @@ class PagedTable:
 
 def show_views(path: str, views: Mapping[str, str], current: str) -> None:
     """Show links to the views of a page."""
-    ui.add_css(_STYLE)
+    add_style(_STYLE)
     with ui.element("nav").classes("views").props("aria-label=Views"):
         for view, name in views.items():
             link = ui.link(name, f"{path}?view={view}")
@@ -384,7 +385,7 @@ _MARKDOWN = MarkdownIt("js-default").disable("image")
 
 def figures(pairs: Sequence[tuple[str, str]]) -> None:
     """Show names with their values, two columns."""
-    ui.add_css(_STYLE)
+    add_style(_STYLE)
     with ui.element("dl").classes("figures"):
         for name, value in pairs:
             with ui.element("dt").classes("muted"):

@@ -148,17 +148,9 @@ def _before_hint(message: str, route: str) -> str:
 
 UNKNOWN = "–"
 _COOKIE = "time_zone"
+"""In which the browser says its zone (``state.js``)."""
 _MOST_CHARACTERS = 64
-_REPORT = f"""<script>
-document.cookie = "{_COOKIE}=" + Intl.DateTimeFormat().resolvedOptions().timeZone
-  + "; path=/; max-age=31536000; samesite=strict";
-</script>"""
 _STEPS = (("minute", 60), ("hour", 3600), ("day", 86400), ("month", 30 * 86400), ("year", 365 * 86400))
-
-
-def report_zone() -> None:
-    """Have the browsers of all pages say their zone."""
-    ui.add_head_html(_REPORT, shared=True)
 
 
 def zone() -> ZoneInfo:

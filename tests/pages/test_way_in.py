@@ -130,6 +130,20 @@ def test_the_cookie_is_for_this_site_and_no_script_and_ends_with_the_login(
     assert "set-cookie" not in headers and "frame-ancestors 'none'" in headers["content-security-policy"]
 
 
+def test_a_script_that_came_in_with_a_text_does_not_run(guest: BrowserContext, system: System) -> None:
+    with window(guest, system.url) as own:
+        page = own.open("/login")
+        for smuggled in ('<img src=x onerror="owned = true">', '<a href="javascript:owned = true" id="go">go</a>'):
+            with page.expect_console_message(lambda said: "Content Security Policy" in said.text):
+                page.evaluate("(html) => document.body.insertAdjacentHTML('beforeend', html)", smuggled)
+                page.evaluate("() => document.getElementById('go')?.click()")
+            assert page.evaluate("window.owned") is None
+        own.troubles.clear()
+    asked = [httpx.get(f"{system.url}/{path}", headers={"Accept": "text/html"}) for path in ("login", "login", "none")]
+    policies = {answer.headers["content-security-policy"] for answer in asked}
+    assert len(policies) == 3, "each answer has a word of its own"
+
+
 @pytest.mark.parametrize("value", ['"a b"', "caf\xe9", '"\\000"', '"\\342\\202\\254"', "{token}"])
 def test_a_cookie_that_is_no_login_locks_nobody_out(system: System, client: Afterthought, value: str) -> None:
     token = client.issue_token(label="cookie").token

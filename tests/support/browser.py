@@ -93,12 +93,17 @@ def window(
     page.emulate_media(color_scheme="dark" if dark else "light")
     opened = Window(page, url)
     page.on("pageerror", lambda error: opened.troubles.append(f"script: {error}"))
+    page.on("console", lambda said: _is_forbidden(said.text) and opened.troubles.append(f"policy: {said.text}"))
     page.on("request", lambda asked: None if _is_inside(asked.url, url) else opened.troubles.append(asked.url))
     try:
         yield opened
-        assert opened.troubles == []
+        assert opened.troubles == [], opened.troubles
     finally:
         page.close()
+
+
+def _is_forbidden(said: str) -> bool:
+    return "Content Security Policy" in said or "Content-Security-Policy" in said
 
 
 def _is_inside(address: str, url: str) -> bool:
