@@ -42,6 +42,7 @@ def register(interface: InProcess) -> None:
     for name in ("chat", "memory", "sessions", "composer"):
         _page_without_app(frame, name)
     app.add_exception_handler(404, _not_found)
+    app.on_page_exception(_failed)
     for module in (administration, chat, composer, memory, operations, sessions):
         module.register(frame)
 
@@ -63,10 +64,20 @@ async def _not_found(request: Request, error: Exception) -> Response:
     if request.url.path.startswith("/_nicegui") and isinstance(error, HTTPException):
         return await http_exception_handler(request, error)
     client = Client(ui.page("", title="No such page - Afterthought"), request=request)
-    with client, ui.column().classes("w-full max-w-md mx-auto mt-16 gap-4 p-4"), bare("There is no such page"):
-        ui.label("Its address may be mistyped, or what it showed is gone.").classes("muted")
-        ui.link("Go to the apps", "/")
+    with client:
+        _say_instead("There is no such page", "Its address may be mistyped, or what it showed is gone.")
     return client.build_response(request, 404)
+
+
+def _failed() -> None:
+    """Answer in the place of a page that could not be built; the library's own shows the error's words to anybody."""
+    _say_instead("Something went wrong here", "The service's log says what. Try again.")
+
+
+def _say_instead(title: str, why: str) -> None:
+    with ui.column().classes("w-full max-w-md mx-auto mt-16 gap-4 p-4"), bare(title):
+        ui.label(why).classes("muted")
+        ui.link("Go to the apps", "/")
 
 
 def _login_page(frame: Frame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from afterthought_client import Afterthought
 from tests.support.browser import Window, window
-from tests.support.services import EmbeddedRedis, System, start_system
+from tests.support.faulty_page import WHY
+from tests.support.services import EmbeddedRedis, System, run_service, start_system
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 _LOGIN = re.compile(r"/login(\?|$)")
@@ -128,6 +130,20 @@ def test_the_cookie_is_for_this_site_and_no_script_and_ends_with_the_login(
         assert httpx.get(f"{system.url}/apps", headers=as_token).status_code == 401
     headers = httpx.get(f"{system.url}/login").headers
     assert "set-cookie" not in headers and "frame-ancestors 'none'" in headers["content-security-policy"]
+
+
+def test_a_page_that_fails_tells_nobody_why_but_the_log(guest: BrowserContext, tmp_path: Path) -> None:
+    with run_service(tmp_path, workers=0, loop=False) as system:
+        system.loop.argv = (sys.executable, "-m", "tests.support.faulty_page")
+        system.loop.start()
+        system.wait_ready()
+        with window(guest, system.url) as own:
+            own.enter(system.admin_token)
+            answer = own.page.goto(f"{system.url}/")
+            assert answer is not None and answer.status == 500 and WHY not in answer.text()
+            expect(own.page.get_by_role("heading", name="Something went wrong here")).to_be_visible()
+            expect(own.page.get_by_role("link", name="Go to the apps")).to_be_visible()
+        assert WHY in system.loop.log
 
 
 def test_a_script_that_came_in_with_a_text_does_not_run(guest: BrowserContext, system: System) -> None:
