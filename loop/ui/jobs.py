@@ -38,7 +38,8 @@ _LISTED = 25
 _LEFT_OUT = {"App", "Attempts", "Asked for"}
 """On phones."""
 _STATES = get_args(models.JobAnswer.model_fields["state"].annotation)
-KINDS = get_args(models.JobAnswer.model_fields["kind"].annotation)
+# Those of this release; the answer may name another's.
+KINDS = get_args(get_args(models.JobAnswer.model_fields["kind"].annotation)[0])
 _ENDED, _REPLAYABLE = {"done", "nothing", "dead", "cancelled"}, {"dead", "cancelled"}
 _JOB_EVENTS = ("job.deferred", "job.finished")
 Job = models.JobAnswer | models.JobDetails

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
 from shared.base.errors import Conflict, NotFound
-from shared.contracts.jobs import JOB_TYPES, WorkClass
+from shared.contracts.jobs import JOB_TYPES, JobKind, WorkClass
 from shared.jobs import queries
 from shared.jobs.models import FINISHED, NO_SEQUENCE, OPEN, Job, JobState
 from shared.jobs.ownership import abandon
@@ -37,7 +37,9 @@ def replay(session: Session, job_id: str, epoch: int, now: datetime) -> Job:
     if job.state not in (JobState.DEAD, JobState.CANCELLED):
         raise Conflict(f"Job {job_id} is {job.state}; only a dead or cancelled job can be replayed.")
     if job.kind not in JOB_TYPES:
-        raise Conflict(f"{job_id} is a message that never became a job; send it again, correctly.")
+        if job.kind == JobKind.END_CONVERSATION:
+            raise Conflict(f"{job_id} is a message that never became a job; send it again, correctly.")
+        raise Conflict(f"This release does no jobs of the kind {job.kind}; replay {job_id} with one that does.")
     # A purge of memories stops no delivery: what it tells is looked up when it is told (decision 9).
     if job.work_class == WorkClass.DELIVERY:
         return _run_again(session, job, now)

@@ -166,6 +166,12 @@ def _take_head(
         # Another took what was due, or has it in hand; only in the latter case does the tenant queue stay awake.
         tenant_queues.refresh(session, tenant_queue.app_id, tenant_queue.work_class, now)
         return None
+    if job.kind not in JOB_TYPES:
+        # Of a later release that was taken back: sent, it would stop the relay; left, it would keep its queue waiting.
+        job.state, job.fence, job.finished_at = JobState.DEAD, job.fence + 1, now
+        job.reason = f"no worker of this release does jobs of the kind {job.kind}; replay it with one that does"
+        tenant_queues.bring_up_to_date(session, tenant_queue, now)
+        return None
     limits = get_limits(session, tenant_queue.app_id, job.kind)
     if job.kind in limits.away:
         defer(session, Deferral.PROVIDER, limits.why_away, now, app_id=tenant_queue.app_id, kinds=limits.away)

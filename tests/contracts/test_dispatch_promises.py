@@ -12,11 +12,12 @@ import pytest
 from loop.regulator import Regulator
 from shared.apps.models import Budgets
 from shared.apps.queries import get_app
+from shared.base.errors import Conflict
 from shared.contracts.jobs import JobKind
 from shared.energy import ledger
 from shared.energy.budget import to_micro
 from shared.energy.ledger import LedgerAccount
-from shared.jobs import dispatch, ownership, queries, tenant_queues
+from shared.jobs import control, dispatch, ownership, queries, tenant_queues
 from shared.jobs.dispatch import GetLimits, NewJob
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.queries import get_job
@@ -254,3 +255,20 @@ def test_no_more_jobs_of_an_app_are_sent_at_once_than_its_budget_covers(house: H
     house.clock.advance(5)
     governing.step.run()
     assert len(governing.sent) == 2
+
+
+def test_a_job_of_a_kind_that_nobody_knows_is_dead_and_says_so_and_the_others_go_on(house: House) -> None:
+    house.install("other")
+    house.converse("notes", "c1", "text")
+    house.converse("notes", "c2", "I keep bees.")
+    house.converse("other", "c3", "text")
+    [unknown] = [job for job in house.jobs() if job.conversation_id == "c1"]
+    with house.database.write() as session:
+        get_job(session, unknown.job_id).kind = "foretell_weather"
+    relay(house).run_all()
+    assert house.contents("notes") == ["I keep bees."] and house.contents("other") == ["text"]
+    [dead] = house.jobs(state=JobState.DEAD)
+    assert (dead.job_id, dead.attempts) == (unknown.job_id, 0)
+    assert dead.reason and "foretell_weather" in dead.reason
+    with house.database.write() as session, pytest.raises(Conflict, match="no jobs of the kind foretell_weather"):
+        control.replay(session, dead.job_id, 0, house.clock.now())

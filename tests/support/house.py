@@ -210,9 +210,11 @@ class House:
             return EmbedMessages(self.database, self.clock, *how, self.former_embedders.get)
         if kind == JobKind.INDEX_MESSAGES:
             return IndexMessages(self.database, self.clock, self.metrics)
-        if kind != JobKind.EXTRACT_FACTS:
+        if kind == JobKind.CREATE_MEMORY:
             self.pipeline.rules = self.rules.memories
             return self.pipeline
+        if kind != JobKind.EXTRACT_FACTS:
+            raise LookupError(f"A house does no jobs of the kind {kind}.")
         thinks = (self.fact_agent, self.embedder, self.accountant)
         return ExtractFacts(self.database, self.clock, *thinks, self.metrics, self.settings, self.rules.facts)
 

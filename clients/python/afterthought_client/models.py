@@ -1613,18 +1613,24 @@ class JobAnswer(Model):
     """
 
     job_id: Annotated[str, Field(alias="jobId")]
-    kind: Literal[
-        "create_memory",
-        "extract_facts",
-        "summarise",
-        "embed_messages",
-        "index_messages",
-        "compress_session",
-        "compose_context",
-        "learn_from_sessions",
-        "end_conversation",
-        "deliver_webhook",
-    ]
+    kind: (
+        Literal[
+            "create_memory",
+            "extract_facts",
+            "summarise",
+            "embed_messages",
+            "index_messages",
+            "compress_session",
+            "compose_context",
+            "learn_from_sessions",
+            "end_conversation",
+            "deliver_webhook",
+        ]
+        | str
+    )
+    """
+    One that is none of these is of another release.
+    """
     app_id: Annotated[str | None, Field(alias="appId")]
     conversation_id: Annotated[str | None, Field(alias="conversationId")]
     state: Literal["pending", "deferred", "queued", "running", "retrying", "done", "nothing", "dead", "cancelled"]
@@ -1690,18 +1696,24 @@ class JobDetails(Model):
     """
 
     job_id: Annotated[str, Field(alias="jobId")]
-    kind: Literal[
-        "create_memory",
-        "extract_facts",
-        "summarise",
-        "embed_messages",
-        "index_messages",
-        "compress_session",
-        "compose_context",
-        "learn_from_sessions",
-        "end_conversation",
-        "deliver_webhook",
-    ]
+    kind: (
+        Literal[
+            "create_memory",
+            "extract_facts",
+            "summarise",
+            "embed_messages",
+            "index_messages",
+            "compress_session",
+            "compose_context",
+            "learn_from_sessions",
+            "end_conversation",
+            "deliver_webhook",
+        ]
+        | str
+    )
+    """
+    One that is none of these is of another release.
+    """
     app_id: Annotated[str | None, Field(alias="appId")]
     conversation_id: Annotated[str | None, Field(alias="conversationId")]
     state: Literal["pending", "deferred", "queued", "running", "retrying", "done", "nothing", "dead", "cancelled"]
@@ -2594,18 +2606,24 @@ class SessionJobAnswer(Model):
     """
 
     job_id: Annotated[str, Field(alias="jobId")]
-    kind: Literal[
-        "create_memory",
-        "extract_facts",
-        "summarise",
-        "embed_messages",
-        "index_messages",
-        "compress_session",
-        "compose_context",
-        "learn_from_sessions",
-        "end_conversation",
-        "deliver_webhook",
-    ]
+    kind: (
+        Literal[
+            "create_memory",
+            "extract_facts",
+            "summarise",
+            "embed_messages",
+            "index_messages",
+            "compress_session",
+            "compose_context",
+            "learn_from_sessions",
+            "end_conversation",
+            "deliver_webhook",
+        ]
+        | str
+    )
+    """
+    One that is none of these is of another release.
+    """
     app_id: Annotated[str | None, Field(alias="appId")]
     conversation_id: Annotated[str | None, Field(alias="conversationId")]
     state: Literal["pending", "deferred", "queued", "running", "retrying", "done", "nothing", "dead", "cancelled"]

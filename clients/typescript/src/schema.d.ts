@@ -4199,7 +4199,8 @@ export interface components {
         /** @description A job. */
         JobAnswer: {
             jobId: string;
-            kind: components["schemas"]["JobKind"];
+            /** @description One that is none of these is of another release. */
+            kind: components["schemas"]["JobKind"] | string;
             appId: string | null;
             conversationId: string | null;
             state: components["schemas"]["JobState"];
@@ -4240,7 +4241,8 @@ export interface components {
         /** @description A job and what it cost. */
         JobDetails: {
             jobId: string;
-            kind: components["schemas"]["JobKind"];
+            /** @description One that is none of these is of another release. */
+            kind: components["schemas"]["JobKind"] | string;
             appId: string | null;
             conversationId: string | null;
             state: components["schemas"]["JobState"];
@@ -5298,7 +5300,8 @@ export interface components {
         /** @description A job about recorded sessions. */
         SessionJobAnswer: {
             jobId: string;
-            kind: components["schemas"]["JobKind"];
+            /** @description One that is none of these is of another release. */
+            kind: components["schemas"]["JobKind"] | string;
             appId: string | null;
             conversationId: string | null;
             state: components["schemas"]["JobState"];

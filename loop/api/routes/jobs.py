@@ -34,7 +34,7 @@ class JobAnswer(ResponseModel):
     """A job."""
 
     job_id: str
-    kind: JobKind
+    kind: JobKind | str = Field(description="One that is none of these is of another release.")
     app_id: str | None
     conversation_id: str | None
     state: JobState
@@ -116,9 +116,7 @@ class ReplayJobs(RequestModel):
 class ReplayAnswer(ResponseModel):
     """What one round came to; ask again with the cursor until it is null."""
 
-    matching: dict[JobKind, int] = Field(
-        description="By kind, the dead letters that this round and later ones are for."
-    )
+    matching: dict[str, int] = Field(description="By kind, the dead letters that this round and later ones are for.")
     replayed: int
     refused: int = Field(description="Stay dead: what they were about was purged or erased, or they never became jobs.")
     left: int = Field(description="For later rounds.")
@@ -191,8 +189,7 @@ def replay_jobs(ctx: Writes, session: Session, replay: ReplayJobs) -> WriteResul
         done = control.replay_dead(session, dead, after, _REPLAYED_AT_ONCE, ctx.now())
     left = max(0, sum(matching.values()) - done.replayed - done.refused)
     cursor = cursors.encode(_REPLAYS, done.last) if left and done.last is not None else None
-    named = {JobKind(kind): count for kind, count in matching.items()}
-    body = ReplayAnswer(matching=named, replayed=done.replayed, refused=done.refused, left=left, cursor=cursor)
+    body = ReplayAnswer(matching=matching, replayed=done.replayed, refused=done.refused, left=left, cursor=cursor)
     return WriteResult(body, about=replay.app_id, then=lambda: _log_and_wake(ctx, body))
 
 
