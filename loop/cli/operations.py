@@ -275,7 +275,8 @@ COMMANDS = (
     Command(
         name="jobs list", operation="list_jobs", help="List jobs, newest first.", limit=50, nothing="No such jobs.",
         arguments=(opt("state", "Only those in this state, for example dead."),
-                   opt("app_id", "Only those of this app.", "--app"), opt("kind", "Only those of this kind.")),
+                   opt("app_id", "Only those of this app.", "--app"), opt("kind", "Only those of this kind."),
+                   opt("reason", "Only those whose reason holds this text, in any case of letters.")),
         columns=JOB_COLUMNS,
     ),
     Command(name="jobs show", operation="show_job", help="Show a job.", arguments=(_JOB,), card=_JOB_CARD),

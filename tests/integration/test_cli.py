@@ -53,6 +53,8 @@ def test_dead_jobs_are_counted_asked_about_and_replayed_together(
     asked = terminal.run("jobs", "replay", "--all", status=1).err
     assert "Replay 4 dead jobs (2 create_memory, 2 extract_facts)?" in asked
     assert len(terminal.json("jobs", "list", "--state", "dead")) == 4, "nobody said yes"
+    assert len(terminal.json("jobs", "list", "--reason", "in TIME")) == 4
+    assert terminal.json("jobs", "list", "--reason", "no such words") == []
     said = terminal.run("jobs", "replay", "--kind", "create_memory", "--reason", "in TIME", "--yes").out
     assert "2 dead jobs will be done again." in said
     assert terminal.json("jobs", "replay", "--app", "chat", "--yes")["replayed"] == 2
