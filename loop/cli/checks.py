@@ -396,7 +396,8 @@ def check_breaker(settings: Settings, now: datetime) -> Iterator[Finding]:
     if pause is not None:
         found = f"{model} {pause.describe(now, has_rules=settings.on_bad_output == 'rules')}"
         remedy = (
-            "Look at the model's server and its log; where it is only slow, raise AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS."
+            "Look at the model's server and its log; where it is only slow, raise AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS; "
+            "where it takes no more (status 429), raise its limit, or lower AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND."
             if pause.is_of_server
             else "Choose another model (docs/guides/choose-a-model.md) and set AFTERTHOUGHT_MODEL, or unset it: the "
             "built-in agent then does all."

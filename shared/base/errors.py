@@ -130,6 +130,10 @@ class ServerFailed(Unanswered):
     """A model's server answered with an error of its own in the place of an answer."""
 
 
+class ServerBusy(Unanswered):
+    """A model's server takes no more questions for now: of a rate there is too much, or a quota is spent."""
+
+
 class NotYet(Transient):
     """What is to be done has to wait ``until`` something is over; nothing has failed."""
 

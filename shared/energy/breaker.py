@@ -31,6 +31,7 @@ class ModelOutcome(StrEnum):
     UNUSABLE = "-"
     LATE = "t"
     SERVER_FAILED = "e"
+    SERVER_BUSY = "b"
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class ModelPause:
                 return f"gave {jobs}, the last time because it did not answer in time"
             case ModelOutcome.SERVER_FAILED:
                 return f"gave {jobs}, the last time because its server failed"
+            case ModelOutcome.SERVER_BUSY:
+                return f"gave {jobs}, the last time because its server takes no more for now"
             case _:
                 return f"answered {jobs}"
 

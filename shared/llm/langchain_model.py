@@ -22,7 +22,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 from pydantic import ValidationError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from shared.base.errors import AfterthoughtError, ModelMissing, ProviderAway, ServerFailed, Transient, Unanswered
+from shared.base.errors import (
+    AfterthoughtError,
+    ModelMissing,
+    ProviderAway,
+    ServerBusy,
+    ServerFailed,
+    Transient,
+    Unanswered,
+)
 from shared.llm.calls import CallOutcome, Meter
 from shared.llm.chat import (
     ModelRequest,
@@ -268,8 +276,11 @@ class LangchainModel(ABC):
     def _translate_status(self, error: Exception, offers_tools: bool) -> tuple[CallOutcome, AfterthoughtError]:
         status = self.server.status_of(error) or IN_STREAM
         if status in _TRANSIENT_STATUSES or status >= 500:
+            if status in _BUSY_STATUSES:
+                message = f"{self.server.product} takes no more questions to {self.name} for now (status {status})"
+                return CallOutcome.UNAVAILABLE, ServerBusy(f"{message}: its limit is reached, or a quota is spent.")
             message = f"{self.server.product} failed while {self.name} answered (status {status})."
-            return CallOutcome.UNAVAILABLE, Transient(message) if status in _BUSY_STATUSES else ServerFailed(message)
+            return CallOutcome.UNAVAILABLE, ServerFailed(message)
         if self.leaves_out(error):
             return CallOutcome.REFUSED, self._adjusted()
         if offers_tools and _ABOUT_TOOLS.search(str(error)):

@@ -264,11 +264,14 @@ def test_where_no_rules_stand_behind_it_the_breaker_only_tells(sqlite_url: str, 
         assert told(strict)[0] == 0
 
 
-def test_a_server_that_answers_500_for_hours_loses_no_job_and_is_asked_again_afterwards(
-    sqlite_url: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("status", "why"), [(500, "its server failed"), (429, "its server takes no more for now")], ids=["500", "429"]
+)
+def test_a_server_that_gives_no_answer_for_hours_loses_no_job_is_told_of_and_asked_again_afterwards(
+    sqlite_url: str, tmp_path: Path, status: int, why: str
 ) -> None:
     with one_job_each(sqlite_url, tmp_path / "home") as bad:
-        bad.server.will(*[Act(status=500)] * 1000)
+        bad.server.will(*[Act(status=status)] * 1000)
         for number in range(24):
             bad.end_conversations(1, first=number)
             for _ in range(3):
@@ -276,9 +279,9 @@ def test_a_server_that_answers_500_for_hours_loses_no_job_and_is_asked_again_aft
                 bad.api.clock.advance(100)
         jobs = bad.jobs("create_memory")
         assert Counter((job["state"], job["attempts"]) for job in jobs[-20:]) == {("done", 3): 20}, "none is dead"
-        assert "status 500" in jobs[-1]["reason"] and "its server failed" in jobs[0]["reason"]
+        assert f"status {status}" in jobs[-1]["reason"] and why in jobs[0]["reason"]
         assert len(bad.memories(3)) == 24 and told(bad)[0] == 1
-        warned = [one for one in bad.api.ask("GET", "/doctor")["findings"] if "its server failed" in one["found"]]
+        warned = [one for one in bad.api.ask("GET", "/doctor")["findings"] if why in one["found"]]
         assert [one["mend"].startswith("Look at the model's server") for one in warned] == [True]
         bad.server.script.acts.clear()
         bad.api.clock.advance(7200)

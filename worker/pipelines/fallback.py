@@ -14,7 +14,16 @@ from typing import Generic, TypeVar
 
 from sqlalchemy.orm import Session
 
-from shared.base.errors import AfterthoughtError, ModelOutput, NotYet, ProviderAway, ServerFailed, Transient, Unanswered
+from shared.base.errors import (
+    AfterthoughtError,
+    ModelOutput,
+    NotYet,
+    ProviderAway,
+    ServerBusy,
+    ServerFailed,
+    Transient,
+    Unanswered,
+)
 from shared.contracts.jobs import JobKind
 from shared.energy import breaker, ledger
 from shared.energy.accounting import Accountant
@@ -30,6 +39,7 @@ from worker.agent.protocol import Agent, LeftToRules
 AgentT = TypeVar("AgentT", bound=Agent)
 ResultT = TypeVar("ResultT")
 _LONGEST_WHY = 300
+_OUTCOMES = {ServerFailed: ModelOutcome.SERVER_FAILED, ServerBusy: ModelOutcome.SERVER_BUSY}
 MODEL_ATTEMPTS = 3
 """Of a job, in which its model is asked; each question of it at most three times."""
 
@@ -117,8 +127,7 @@ class JobAgent(Generic[AgentT]):
             if not self._has_rules_behind or not (is_last or self._is_probe):
                 raise
             if isinstance(error, Unanswered):
-                failed = isinstance(error, ServerFailed)
-                self._record_failure(ModelOutcome.SERVER_FAILED if failed else ModelOutcome.LATE)
+                self._record_failure(_OUTCOMES.get(type(error), ModelOutcome.LATE))
             self._leave_to_rules(self._could_not(error))
         return work(self.agent)
 
