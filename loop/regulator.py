@@ -198,7 +198,7 @@ class Regulator:
         why = (
             "energy: the jobs under way will draw the level to its gate"
             if percent > self._settings.energy_gate_percent
-            else f"energy: {percent:.1f} % is not above {self._settings.energy_gate_percent:g} %"
+            else f"energy: it was at {percent:.1f} %, and work starts above {self._settings.energy_gate_percent:g} %"
         )
         return Allowance(0, why, shed)
 

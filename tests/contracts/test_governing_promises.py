@@ -230,7 +230,8 @@ def test_at_zero_what_was_sent_and_not_begun_is_called_back_and_its_message_is_s
     assert house.counted("jobs_shed_total") == 2
     assert [house.claim(message) for message in messages[1:]] == [None, None]
     assert {job.state for job in house.jobs()} == {JobState.DEFERRED, JobState.RUNNING}
-    assert {job.reason for job in house.jobs(state=JobState.DEFERRED)} == {"energy: 0.0 % is not above 20 %"}
+    [why] = {job.reason for job in house.jobs(state=JobState.DEFERRED)}
+    assert why == "energy: it was at 0.0 %, and work starts above 20 %"
     assert house.pipeline(begun) == JobState.DONE  # What was begun is finished.
 
 
