@@ -100,9 +100,16 @@ def _replay_all(call: Invocation, job_filter: dict[str, Any]) -> Answer:
 def energy(
     call: Invocation, app_id: Annotated[str | None, typer.Option("--app", help="One app's spending.")] = None
 ) -> None:
-    """Show the energy level, or with --app what an app has spent."""
+    """Show the energy level, what waits for it and which apps spent most; or with --app what an app has spent."""
     if app_id is None:
-        call.show(call.invoke(call.client.show_energy), _level)
+        spent: Counter[str] = Counter()
+        for hour in call.invoke(call.client.show_energy_history)["hours"]:
+            spent.update(hour["byApp"])
+        # The latest that was asked for starts last.
+        waiting = call.invoke(call.client.list_jobs, state="deferred", limit=1)["jobs"]
+        found = call.invoke(call.client.show_energy)
+        expected = waiting[0]["expectedAt"] if waiting else None
+        call.show(found | {"spentByApp": dict(spent.most_common()), "lastDeferredExpectedAt": expected}, _level)
     else:
         call.show_card(call.invoke(call.client.show_app_energy, app_id=app_id), _SPENDING_CARD)
 
@@ -129,6 +136,8 @@ def _level(found: Answer) -> RenderableType:
         "refill": f"{found['replenishPerSecond']:g} units per second",
         "memory work starts above": f"{found.get('gatePercent', 20):g} %",
         "deferred jobs": found["deferredJobs"],
+        "the last may start (UTC)": moment(found["lastDeferredExpectedAt"]),
+        "spent by app, 24 h": ", ".join(f"{app_id} {units:,.0f}" for app_id, units in found["spentByApp"].items()),
         "memory work's share, 24 h": None if share is None else f"{share:.1%}",
         "memory work may start": "now" if wait == 0 else "never" if wait is None else f"in {wait:.0f} s",
     })  # fmt: skip
@@ -284,7 +293,8 @@ COMMANDS = (
     Command(name="jobs cancel", operation="cancel_job", help="Cancel a job that is not finished.", arguments=(_JOB,),
             done="Job {job_id} is {answer[state]}."),
     Command(name="doctor", operation="show_findings", run=doctor),
-    Command(name="energy", operation="show_energy", also={"show_app_energy": ""}, run=energy),
+    Command(name="energy", operation="show_energy", run=energy,
+            also={"show_app_energy": "", "show_energy_history": ""}),
     Command(
         name="events list", operation="poll_events", help="List the events of an app that are kept, oldest first.",
         arguments=(APP, opt("after", "Only events after this position.", "--after", kind=int, default=0, min=0), _KINDS,

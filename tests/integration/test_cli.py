@@ -22,8 +22,9 @@ from loop.cli.table import Invocation
 from loop.embedded_redis import free_port
 from shared.base.installation import release
 from shared.contracts.jobs import JobKind
+from shared.jobs import dispatch
 from shared.jobs.dispatch import dead_letter
-from shared.jobs.models import JobState
+from shared.jobs.models import Deferral, JobState
 from shared.jobs.queries import JobFilter, list_jobs
 from tests.support.api import ADMIN, open_api
 from tests.support.command_line import Busy, Terminal, run, served
@@ -60,6 +61,22 @@ def test_dead_jobs_are_counted_asked_about_and_replayed_together(
     assert terminal.json("jobs", "replay", "--app", "chat", "--yes")["replayed"] == 2
     assert terminal.json("jobs", "list", "--state", "dead") == []
     assert "0 dead jobs" in terminal.run("jobs", "replay", "--all").out
+
+
+def test_energy_tells_which_apps_spent_it_and_when_the_last_that_waits_may_start(terminal: Terminal) -> None:
+    for app_id, units in (("small", 3), ("large", 120)):
+        conversation = terminal.api.converse(terminal.api.install(app_id), "c1", "Hello there.")
+        terminal.api.spend(app_id, units)
+        terminal.api.ask("POST", f"{conversation}/end")
+    assert terminal.json("energy")["lastDeferredExpectedAt"] is None
+    with terminal.api.loop.database.write() as session:
+        dispatch.defer(session, Deferral.ENERGY, "energy", terminal.api.clock.now())
+    newest = terminal.json("jobs", "list", "--limit", "1")[0]["expectedAt"]
+    told = terminal.json("energy")
+    assert list(told["spentByApp"].items()) == [("large", 120), ("small", 3)]
+    assert newest is not None and told["lastDeferredExpectedAt"] == newest
+    said = terminal.run("energy").out
+    assert "large 120, small 3" in said and newest[:19].replace("T", " ") in said
 
 
 def test_the_doctor_tells_of_dead_jobs(terminal: Terminal) -> None:
