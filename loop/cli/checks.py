@@ -281,14 +281,19 @@ def check_dependencies(answer: dict[str, Any]) -> Iterator[Finding]:
         yield ok("worker", str(worker.get("detail")))
 
 
+_MOST_COUNTED = 200
+
+
 def _dead_jobs(call: Invocation) -> Iterator[Finding]:
     try:
-        dead = call.invoke(call.client.list_jobs, state="dead", limit=1)["jobs"]
+        page = call.invoke(call.client.list_jobs, state="dead", limit=_MOST_COUNTED)
     except (AfterthoughtError, ClientError) as error:
         yield warn("jobs", "they could not be looked at", call.why(error))
         return
-    if dead:
-        yield warn("jobs", f"the latest dead one: {dead[0].get('reason')}", "See: afterthought jobs list --state dead")
+    if dead := page["jobs"]:
+        count = f"{len(dead)}{' or more' if page['cursor'] else ''}"
+        found = f"{count} failed for good, the latest: {dead[0].get('reason')}"
+        yield warn("jobs", found, "See: afterthought jobs list --state dead; then: afterthought jobs replay")
 
 
 def check_database(url: str) -> list[Finding]:

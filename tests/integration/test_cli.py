@@ -87,7 +87,8 @@ def test_the_doctor_tells_of_dead_jobs(terminal: Terminal) -> None:
     assert told() == []
     with terminal.api.loop.database.write() as session:
         dead_letter(session, JobKind.END_CONVERSATION, "malformed intake message", terminal.api.clock.now())
-    assert told() == ["the latest dead one: malformed intake message"]
+        dead_letter(session, JobKind.END_CONVERSATION, "another malformed one", terminal.api.clock.now())
+    assert told() == ["2 failed for good, the latest: another malformed one"]
 
 
 @pytest.fixture
