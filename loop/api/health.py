@@ -70,7 +70,7 @@ def look(loop: Loop) -> Ready:
                 f" It {pause.describe(loop.clock.now(), has_rules=has_rules)}. `afterthought doctor` says what to do."
             )
         # Not needed for readiness, as with a worker: jobs wait without harm until it is back.
-        found[split_model(model)[0]] = Dependency(ok=status.ready, needed=False, detail=detail)
+        found[split_model(model)[0]] = Dependency(ok=status.ready and pause is None, needed=False, detail=detail)
     return Ready(
         ready=all(one.ok for one in found.values() if one.needed),
         version=release(),

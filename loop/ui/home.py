@@ -145,7 +145,7 @@ async def find_needs(view: PageView) -> list[Need]:
     client = view.client
     ready = await readiness(client)
     needs = [
-        Need(_MISSING.get(name, f"{name} is not there"), one.detail, "/operations", "link_off")
+        Need(_MISSING.get(name, f"{name} cannot be used"), one.detail, "/operations", "link_off")
         for name, one in ready.dependencies.items()
         if not one.ok
     ]

@@ -262,7 +262,7 @@ _FULL = 100
 _JOB_EVENTS = ("job.deferred", "job.finished", "conversation.ended")
 _HEALTH = {"fail": ("broken", "red-9"), "warn": ("look at it", "deep-orange-10"), "ok": ("well", "green-9")}
 _WORST_FIRST = list(_HEALTH)
-_MISSING = {True: "missing", False: "not there"}
+_MISSING = {True: "missing", False: "cannot be used"}
 
 
 def register(frame: Frame) -> None:

@@ -259,6 +259,8 @@ def test_where_no_rules_stand_behind_it_the_breaker_only_tells(sqlite_url: str, 
         talk(strict, 0, 21)
         assert len(strict.server.chats) == 63 and {job["state"] for job in strict.jobs("create_memory")} == {"dead"}
         gauge, agent, _, [warned] = told(strict)
+        model = strict.api.send("GET", "/health/ready").json()["dependencies"]["ollama"]
+        assert (model["ok"], model["needed"]) == (False, False), "nobody is told that it is well"
         assert (gauge, agent) == (1, "ollama:tiny") and warned.endswith("they become dead letters")
         talk(strict, 21)
         assert told(strict)[0] == 0
