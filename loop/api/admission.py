@@ -13,6 +13,8 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from time import monotonic
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -22,11 +24,29 @@ from shared.apps.queries import Caller
 from shared.base.errors import AfterthoughtError, Limit
 from shared.base.process import Client, working_for
 from shared.base.setting_groups import HttpSettings
+from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, Refusal
 
 _USERS_PART = 4
 _Holder = tuple[str, str | None]
 """An app, or one of its users."""
+
+
+_TOLD_AGAIN_SECONDS = 60.0
+
+
+@dataclass
+class _Refusals:
+    """Counts what an app is refused, and has the log name the app, once a minute: the metric names none."""
+
+    metrics: Metrics
+    told: dict[str, float] = field(default_factory=dict)
+
+    def note(self, app_id: str, why: Refusal, error: AfterthoughtError) -> None:
+        self.metrics.http_refused.labels(why).inc()
+        if monotonic() - self.told.get(app_id, float("-inf")) >= _TOLD_AGAIN_SECONDS:
+            self.told[app_id] = monotonic()
+            get_logger().warning("app_refused", app_id=app_id, why=error.message)
 
 
 class Admission:
@@ -35,7 +55,7 @@ class Admission:
     def __init__(self, app: ASGIApp, settings: HttpSettings, metrics: Metrics) -> None:
         self._app = app
         self._settings = settings
-        self._metrics = metrics
+        self._refusals = _Refusals(metrics)
         self._in_flight: Counter[_Holder] = Counter()
         self._listening: Counter[_Holder] = Counter()
 
@@ -53,9 +73,9 @@ class Admission:
             bounds[app_id, caller.user_id] = max(1, most // _USERS_PART)
         for (_, user_id), bound in bounds.items():
             if counted[app_id, user_id] >= bound:
-                self._metrics.http_refused.labels(Refusal.IN_FLIGHT).inc()
                 who = "This app" if user_id is None else "This user"
                 error = _too_many(f"{bound} requests are in flight already", who)
+                self._refusals.note(app_id, Refusal.IN_FLIGHT, error)
                 await answer_error(error, scope)(scope, receive, send)
                 return
         # Nothing is awaited since the look, so on the one event loop nobody comes in between.
@@ -76,6 +96,7 @@ class ConcurrencyLimit:
         self._app = app
         self._settings = settings
         self._metrics = metrics
+        self._refusals = _Refusals(metrics)
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._users: Counter[str] = Counter()
 
@@ -99,7 +120,7 @@ class ConcurrencyLimit:
                         if client.was_given_up:
                             self._metrics.http_refused.labels(Refusal.LEFT).inc()
         except AfterthoughtError as error:
-            self._metrics.http_refused.labels(Refusal.TURN).inc()
+            self._refusals.note(app_id, Refusal.TURN, error)
             await answer_error(error, scope)(scope, receive, send)
 
     @asynccontextmanager

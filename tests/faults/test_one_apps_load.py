@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 from collections import Counter
 from collections.abc import Iterator
@@ -99,6 +100,8 @@ def test_more_than_its_share_in_flight_is_refused_and_another_app_is_served(syst
     answers = Counter(one.result() for one in sent)
     assert answers["429"] == asked - REQUESTS and sum(answers.values()) == asked
     assert refused(system)["in_flight"] == asked - REQUESTS
+    told = [json.loads(line) for line in system.loop.log.splitlines() if '"app_refused"' in line]
+    assert [one["app_id"] for one in told] == ["greedy"], "who it was is told, and not with each request"
     assert send(system, greedy, "/apps/greedy/search", json={"query": "tea"}) == "200", "and then it is served again"
 
 
