@@ -38,6 +38,7 @@ from shared.sessions.compress.sources import (
     is_done,
     open_tasks,
     shorten_result,
+    without_passes,
 )
 from shared.sessions.compress.write import FAILURE_CHARS, QUESTION_CHARS, WHOLE, Parts, Selection
 from shared.sessions.text import NameRanking, names_in
@@ -405,7 +406,7 @@ def _named_texts(block: Block) -> Iterator[tuple[str, float]]:
     is_change = call.name in CHANGING
     yield call_text(call), 4.0 if is_change else 3.0 if call.name in RUNNING else 1.5
     yield from ((str(value), 1.2 if is_change else 0.8) for value in call.input.values() if isinstance(value, str))
-    yield shorten_result(call.result or "", 2_000), 3.0 if has_failed(call) else 0.5
+    yield shorten_result(without_passes(call.result or ""), 2_000), 3.0 if has_failed(call) else 0.5
 
 
 def _each_file_once(names: Iterable[str]) -> Iterator[str]:

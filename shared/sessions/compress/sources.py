@@ -45,9 +45,15 @@ CHANGING = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 RUNNING = frozenset({"Bash", "BashOutput", "KillShell"})
 _ERROR = re.compile(
     r"\b(?:\w*error|errors|\w*exception|traceback|fail(?:ed|ure|ures|s)?|fatal|panic|denied|refused|not found|cannot"
-    r"|can't|no such|undefined|unexpected|mismatch|exit code|timed? ?out|assert\w*|warning)\b",
+    r"|can't|no such|undefined|unexpected|mismatch|exit code|timed? ?out|assert\w*|warning|\w*fehler\w*|fehlgeschlagen"
+    r"|ungültig\w*|erreurs?|échec|échoué\w*|introuvable|errore?s|falló|fallos?|fallid[oa]s?)\b",
     re.IGNORECASE,
 )
+_PASSES = re.compile(
+    r"\s*(?:[✓✔√]|ok\s|(?:--- )?PASS(?:ED)?\b)"
+    r"|.*(?:\bPASS(?:ED)?(?:\s*[\[(][^\])]*[\])])?|\.\.\.\s*ok(?:\s*\(.*\))?)\s*$"
+)
+"""A line about one test that passed: what fails in its name ("test_error") did not fail."""
 _COUNT = re.compile(r"\b\d+\s+(?:\w+\s+)?(?:passed|failed|tests?|errors?|issues?|files?|warnings?|changed)\b", re.I)
 _BROKEN = re.compile(
     r"^\s*(?:\w*(?:Error|Exception)\b.{0,4}:|Traceback \(|FAILED\b|FAIL:|fatal:|npm ERR!|panic:|error(?:\[\w+\])?:"
@@ -62,7 +68,7 @@ _SAYS_NOTHING = re.compile(
 _RAISED = re.compile(r"(?:[\w.]+\.)?\w*(?:Error|Exception)(?::|$)")
 _TAG = re.compile(r"</?(?:tool_use_error|system-reminder|error)>")
 _NUMBERED = re.compile(r"^\s*\d+[→\t]")
-_LONGEST_LINE, _SHORT_RESULT = 240, 40
+_LONGEST_LINE, _SHORT_RESULT, _LEAST_WHY = 240, 40, 36
 
 
 def verb_of(tool: str) -> str:
@@ -149,13 +155,24 @@ def shorten_result(result: str, most: int) -> str:
 
 def _most_informative(lines: list[str]) -> Iterator[int]:
     last = len(lines) - 1
-    errors = [place for place, line in enumerate(lines) if _ERROR.search(line) and not _NUMBERED.match(line)]
-    counts = [place for place, line in enumerate(lines) if _COUNT.search(line)][-3:]
+    passes = {place for place, line in enumerate(lines) if _PASSES.match(line)}
+    errors = [
+        place
+        for place, line in enumerate(lines)
+        if _ERROR.search(line) and place not in passes and not _NUMBERED.match(line)
+    ]
+    counts = [place for place, line in enumerate(lines) if _COUNT.search(line) and place not in passes][-3:]
+    telling = [place for place in range(len(lines)) if place not in passes]
     yield from dict.fromkeys(
-        [*errors[:3], *counts, 0, last, *errors[-3:], 1, last - 1, *errors, *range(len(lines))]
+        [*errors[:3], *counts, 0, last, *errors[-3:], 1, last - 1, *errors, *telling, *range(len(lines))]
         if last > 1
         else range(last + 1)
     )
+
+
+def without_passes(result: str) -> str:
+    """Return a result without its lines about tests that passed."""
+    return "\n".join(line for line in result.splitlines() if not _PASSES.match(line))
 
 
 def is_done(call: RecordedToolCall) -> bool:
@@ -180,7 +197,7 @@ def failure_line(call: RecordedToolCall, most: int = 200) -> str:
         return f"{cut(f'{tool} {object_of(tool, given, most)}'.strip(), most - len(REFUSED) - 2)}: {REFUSED}"
     tried = f"{verb_of(tool)} {object_of(tool, given, most // 2)}".strip()
     lines = [clean(_TAG.sub("", line)) for line in result.splitlines()]
-    worded = [line for line in lines if any(character.isalnum() for character in line)]
+    worded = [line for line in lines if any(character.isalnum() for character in line) and not _PASSES.match(line)]
     told = [nth for nth, line in enumerate(worded) if _ERROR.search(line)]
     # That it failed is said already; why comes behind, and in a traceback last of all.
     why_told = [nth for nth in told if not _SAYS_NOTHING.match(worded[nth])]
@@ -190,8 +207,9 @@ def failure_line(call: RecordedToolCall, most: int = 200) -> str:
         at += 1
     # What ends with a colon says why in the next line.
     why = " ".join(worded[at : at + 2] if worded[at:] and worded[at].endswith(":") else worded[at : at + 1])
-    why = why or "it failed"
-    return cut(f"{tried}: {cut(why, max(most - len(tried) - 2, 40))}", most)
+    # Of a long command its beginning will do: why it failed is what nobody can look up.
+    tried = cut(tried, max(most - min(len(why), _LEAST_WHY) - 2, _LEAST_WHY))
+    return f"{tried}: {cut(why or 'it failed', most - len(tried) - 2)}"
 
 
 _ANNOUNCED_WITHIN = 200
