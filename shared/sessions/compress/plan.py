@@ -187,6 +187,13 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _INTERRUPTED = "[Request interrupted by user"
+_OF_THE_TOOL = re.compile(
+    r"\s*(?:<[a-z-]+>\s*)?(?:Caveat: The messages below|Whenever you read a file|Note: \S+ was (?:modified|read before)"
+    r"|The (?:Todo\w*|task) tools? ha(?:s|ve)n['’]t been used|This is a reminder that your todo list"
+    r"|Your todo list has|(?:Re-entering )?Plan mode |You are (?:in|now in) plan mode|The user (?:opened|selected) )",
+    re.IGNORECASE,
+)
+"""What the tool tells the assistant of itself again and again; the next session is told it anew."""
 _TELLS = re.compile(
     r"\b(?:because|root cause|caused by|due to|so that|fix(?:ed|es)?|decid\w+|instead of|rather than|switch\w*|chose"
     r"|must|never|always|important|problem|issue|bug|fail\w*|error|works?|passes|passed|todo|next step|remaining"
@@ -440,6 +447,7 @@ def _rank(block: Block, text: str, is_code: bool, is_listed: bool, is_pasted: bo
     if block.kind in (BlockKind.META, BlockKind.SYSTEM):
         # How things are to be done holds on, whoever says it.
         is_standing = is_rule(text, is_judged=False) or (len(text) <= _LONGEST_RULE and " must " in text)
+        is_standing = is_standing and _OF_THE_TOOL.match(block.text) is None
         return Rank.SPOKEN if block.kind is BlockKind.META and not is_code and is_standing else Rank.INSERTED
     if not is_code and _ASIDE.search(text) is not None and not names_in(text):
         return Rank.ASIDE
