@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,3 +105,86 @@ def test_what_the_tool_tells_the_assistant_of_itself_is_no_rule_of_a_persons(pre
     assert [
         one for one in ("refuse to improve", "NEVER mention", "DO NOT respond", "don't revert") if one in text
     ] == []
+
+
+SPEC = """We want a yearly report for the keepers. Please read all of this before you begin.
+
+## Background
+The keepers copy the weights by hand today. Two of them read the old table. It was made in 2019 by a student.
+
+## What I want
+1. A page for each hive with its weights, by month.
+2. A page with the sums of all hives, by apiary.
+3. A file that can be printed, in black and white.
+
+## Constraints
+- Do not use floats for weights, not even in tests.
+- Hives of other keepers must never be in a report.
+- The old table must keep working until 31 March 2027.
+
+## What else
+The report is read on paper, by people of all ages. Think of large letters. The summer was long, so there are many rows.
+There is a picture of the apiary that could stand on the first page. Ask Marta where it lies.
+
+Begin with a plan."""
+
+
+@pytest.mark.parametrize("ratio", [20, 27])
+def test_rules_in_the_middle_of_a_long_order_stand_before_its_other_words(ratio: int, press: Press) -> None:
+    session = Recorder(f"spec{ratio}", HIVE.folder, ratio)
+    session.prompt(SPEC)
+    ever = "From now on, run `make check` before you tell me that a page of it is done; the tests do not see all."
+    session.prompt(f"The plan is good. {ever}")
+    for number in range(6):
+        work(session, HIVE, 4)
+        session.say(f"Page {number} is there.")
+        session.prompt(
+            f"Page {number} is fine so far. I know that hive_sum_{number} of `sums_{number}.py` counts a hive twice; "
+            f"that is a bug which we fix in HL-22{number}, so do not copy it. Go on with page {number + 1}."
+        )
+    work(session, HIVE, 8)
+    session.say("All pages are there.")
+    text = version_of(press, session, ratio)
+    told = ("Do not use floats for weights", "keepers must never be in a report", "must keep working until", ever)
+    assert [one for one in told if one not in text] == []
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Die alte Waage darf dabei auf keinen Fall verändert werden.",
+        "Bitte die Tabelle der Imker nicht anfassen.",
+        "Die Prüfungen laufen nur mit `make pruefen`.",
+        "No toques la tabla de los apicultores.",
+        "No instales ninguna dependencia nueva.",
+        "Ne touche pas à la table des apiculteurs.",
+        "Non toccare la tabella degli apicoltori.",
+        "Não mexa na tabela dos apicultores.",
+    ],
+)  # fmt: skip
+def test_a_rule_stands_in_a_short_version_in_whatever_language_it_was_said(told: str, press: Press) -> None:
+    session = Recorder(f"tongue-{zlib.crc32(told.encode())}", HIVE.folder, 3)
+    session.prompt(f"Moin! {told} Mañana je regarde the counts of all hives, and I want them written down in NOTES.md.")
+    for number in range(8):
+        work(session, HIVE, 4)
+        session.say(f"Hive {number} is counted.")
+        session.prompt(
+            f"The {HIVE.things[number % 8]} shows the value of yesterday, and a reload does not change that. Find out "
+            "where it comes from and mend it there. I think it began with the move to the new store in spring."
+        )
+    work(session, HIVE, 4)
+    session.say("All hives are counted.")
+    assert told in version_of(press, session, 30)
+
+
+def test_a_rule_within_the_last_request_stands_though_the_request_is_cut(press: Press) -> None:
+    session = begun("late-rule")
+    filler = "The pages are read on paper by people of all ages and in the rain, so think of large letters. "
+    rule, change = "Never print the names of the keepers.", "I changed my mind about the sums: by month, not by year."
+    session.prompt(
+        f"Thanks, that is good to look at. {filler * 4}{rule} {filler * 3}{change} {filler * 4}It ends there."
+    )
+    work(session, HIVE, 4)
+    session.say("The report is printed.")
+    text = version_of(press, session, 30)
+    assert rule in text and change in text

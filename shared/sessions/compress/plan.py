@@ -208,7 +208,7 @@ _RULE = re.compile(
     r"|put|mock|skip|mention|sign)|(?:keep your )?hands off|keep in mind|immer|nie(?:mals)?|finger weg|toujours|jamais"
     r"|siempre|nunca|sempre|altijd|nooit|никогда|всегда)\b"
     # Said to somebody: who tells what somebody does not do names who.
-    r"|(?:^\W*|[,;:(–—]\s*|\b(?:and|but|so|also|please|pls|btw)\s+)(?:you )?(?:never|only ever|(?:do not|don['’]?t)"
+    r"|(?:^\W*|[.,;:(–—]\s*|\b(?:and|but|so|also|please|pls|btw)\s+)(?:you )?(?:never|only ever|(?:do not|don['’]?t)"
     r"(?: ever)? (?!know|mind|worry|think|see|understand|get|need|have|want|like|care|remember|forget|believe|be|work"
     r"|seem|look)\w)"
     r"|\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|under no circumstances"
@@ -218,14 +218,30 @@ _RULE = re.compile(
     r"|before (?:you (?:tell|say|report|commit|push|merge)|(?:commit|push|merg)\w*ing)"
     r"|(?:ask|check with|tell) me (?:first|before)|needs? my \w+|whenever you"
     r"|when you [^.]{1,80}, (?:please )?(?:tell|ask|show|run|add|keep|write|use|check|update)"
-    r"|(?:never|always) again|ab (?:jetzt|sofort)|künftig|in zukunft|ohne ausnahme|(?:vor|nach|bei) jede[mrn]"
-    r"|verboten|tabu|bleib(?:t|en) [^.]{0,30}(?:unberührt|unangetastet)|désormais|dorénavant|interdit\w*"
+    r"|(?:(?:must|have|has|needs?) to|should|shall) [^.]{1,60}\band not\b"
+    r"|(?:never|always) again|(?:auf|in) keine[nm] fall|keinesfalls|unter keinen umständen|nur (?:mit|über|per|durch)"
+    r"|ab (?:jetzt|sofort)|künftig|in zukunft|ohne ausnahme|(?:vor|nach|bei) jede[mrn]"
+    r"|verboten|tabu|bleib(?:t|en) [^.]{0,30}(?:unberührt|unangetastet)"
+    r"|(?:nicht|nichts|nie|bloß|nur ja) (?:\w+ )?(?:anfassen|ändern|löschen|entfernen|committen|pushen|installieren"
+    r"|benutzen|verwenden|umbenennen|umstellen)"
+    r"|no (?:lo |la |los |las |me )?(?:toques|toquéis|instales|hagas|uses|cambies|borres|añadas|pongas|modifiques|subas"
+    r"|quites|olvides|crees|escribas)|en ningún caso|bajo ningun\w+ \w+|ne (?:touche|change|modifie|supprime|commit)\w*"
+    r" (?:\w+ )?(?:pas|rien|plus)|en aucun cas|non (?:toccare|usare|cambiare|modificare|cancellare)|in nessun caso"
+    r"|não (?:mexa|toque|use|mude|altere|apague|instale)|em nenhum caso|désormais|dorénavant|interdit\w*"
     r"|(?:avant|après) chaque|sans exception|ne [^.]{1,20} (?:jamais|rien)|a partir de ahora|prohibid\w+"
     r"|antes de cada|prima di ogni|voor elke|нельзя|обязательно)\b"
     r"|\b(?:use|keep|write|commit|run)\b[^.]{0,60}(?:,? (?:not|never)\b|\binstead of\b|\brather than\b|\bonly\b)"
     r"|必ず|常に|今後|絶対|禁止|必须|始终|永远|不要",
     re.IGNORECASE,
 )
+HOLDS_FOR_GOOD = re.compile(
+    r"\b(?:from now on|going forward|from here on|in (?:the )?future|until further notice|under no circumstances"
+    r"|always|never|ever|ab (?:jetzt|sofort)|künftig|immer|nie(?:mals)?|(?:auf|in) keine[nm] fall|toujours|jamais"
+    r"|désormais|siempre|nunca|a partir de ahora|en ningún caso|sempre|mai|altijd|nooit|никогда|всегда)\b"
+    r"|常に|今後|絶対|始终|永远",
+    re.IGNORECASE,
+)
+"""What says of a rule itself that it outlasts what is being done."""
 _LIKE_A_RULE = re.compile(
     r"\b(?:every|each|all|any|no(?!,| need)|nothing|nobody|everything|whatever|anything)\b[^.]{0,60}\b(?:must|may"
     r"|needs?|ha(?:s|ve) to|gets?|should|shall|stays?|belongs?|(?:is|are) to)\b|\b(?:before|after) (?:every|each|any)\b"
@@ -370,7 +386,9 @@ def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[StatementSp
         for nth, one in enumerate(own):
             text = _text(block, one)
             texts[text] -= 1
-            is_pasted = _OPENING <= nth < len(own) - _OPENING and block.kind is BlockKind.HUMAN
+            is_within = _OPENING <= nth < len(own) - _OPENING and block.kind is BlockKind.HUMAN
+            # Rules stand in the middle of a long order; only where most was pasted may they be somebody else's.
+            is_pasted = is_within and (ranks[nth] is not Rank.RULE or len(own) > _MOST_JUDGED)
             worth = base * _cue(text, one.open is not None) * (0.35 if is_pasted else 1.0)
             # What is asked for mostly comes first, and why behind it.
             worth *= _FIRST if block.kind is BlockKind.HUMAN and nth == 0 else 1.0
@@ -395,6 +413,8 @@ def is_rule(text: str, is_judged: bool = True) -> bool:
     """Whether a sentence tells how things are to be done from then on; ``is_judged``: by the classifier as well."""
     if len(text) > _LONGEST_RULE or text.rstrip().endswith(("?", "？")) or "\n" in text.strip() or _PASSED.search(text):
         return False
+    if text.lstrip().startswith("#"):
+        return False  # A heading lays nothing down; what stands below it does.
     if _RULE.search(text) is not None or (_LIKE_A_RULE.search(text) is not None and _HAPPENS.search(text) is None):
         return True
     # What no pattern knows: "All strings have to be translatable", in any language.

@@ -16,6 +16,7 @@ from operator import attrgetter
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, fill_budget, heading_of, markdown_of
 from shared.sessions.compress.plan import (
     DECIDES,
+    HOLDS_FOR_GOOD,
     TAKES_BACK,
     TELLS_OF_A_FAILURE,
     TELLS_WHAT_IS_OPEN,
@@ -66,7 +67,7 @@ _WHOLE_REQUEST = 600
 """Characters up to which a prompt is kept whole or, at first, not at all."""
 _LIKELY = 60
 """Characters below which being shorter is no merit."""
-_DOUBTED = 0.25
+_DOUBTED, _FOR_GOOD = 0.25, 2.0
 _RESULT_STEPS = {Rank.RESULT: (300, 1_200), Rank.LONG_RESULT: (5_000, WHOLE)}
 """Characters of a call's input and result that are shown, step by step."""
 _PAIR, _LEAST_SHOWN, _LEAST_ROOM = 60, 80, 8
@@ -301,14 +302,23 @@ def _answers(selection: Selection) -> Iterator[Candidate]:
 
 def _statements(selection: Selection) -> Iterator[Candidate]:
     """Yield each statement by itself; what has a rank of its own there as well."""
-    blocks = selection.plan.blocks
+    plan, blocks = selection.plan, selection.plan.blocks
+    # Where what was asked last is cut, a rule in its middle holds as any other, and so does what it takes back.
+    asked = (piece for position in sorted(plan.last_request) for piece in selection.pieces_at(position))
+    standing = [one for one in asked if one.rank is Rank.RULE or TAKES_BACK.search(one.text)]
+    standing += (one for one in selection.open_pieces() if one.rank is Rank.RULE)
+    for piece in standing:
+        # What was typed in answer to something stands whole.
+        own = selection.pieces_at(piece.block) if piece.block in plan.replied_to else [piece]
+        # By what a character of it is worth, so that one of many words leaves room for several; and what the
+        # classifier takes for rules are fewer rules than what patterns do.
+        is_sure = is_rule(piece.text, is_judged=False) or TAKES_BACK.search(piece.text)
+        worth = piece.worth * (1 if is_sure else _DOUBTED) * (_FOR_GOOD if HOLDS_FOR_GOOD.search(piece.text) else 1)
+        worth /= max(_LIKELY, sum(len(one.text) for one in own))
+        yield whole(selection, Rank.RULE, worth, own)
+        yield whole(selection, Rank.MORE_RULES, worth, own)
     for late, piece in enumerate(selection.open_pieces()):
         block = blocks[piece.block]
-        if piece.rank is Rank.RULE:
-            # What the classifier takes for rules are fewer rules than what patterns do.
-            worth = piece.worth * (1 if is_rule(piece.text, is_judged=False) else _DOUBTED)
-            yield whole(selection, Rank.RULE, worth, [piece])
-            yield whole(selection, Rank.MORE_RULES, worth, [piece])
         if block.label == NOTE:
             yield whole(selection, Rank.NOTE, late, [piece])
         is_told = piece.rank is Rank.SPOKEN and block.kind not in (BlockKind.HUMAN, BlockKind.FAILURE)
