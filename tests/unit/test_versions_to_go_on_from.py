@@ -152,7 +152,8 @@ def test_rules_in_the_middle_of_a_long_order_stand_before_its_other_words(ratio:
 @pytest.mark.parametrize(
     "told",
     [
-        "Die alte Waage darf dabei auf keinen Fall verändert werden.",
+        "Yeah never lower the limit of the scales, we had an outage in March because of that.",
+        "Die alte Waage darf dabei auf keinen Fall verändert werden, da hängt noch die Honigsteuer dran.",
         "Bitte die Tabelle der Imker nicht anfassen.",
         "Die Prüfungen laufen nur mit `make pruefen`.",
         "No toques la tabla de los apicultores.",
@@ -188,3 +189,47 @@ def test_a_rule_within_the_last_request_stands_though_the_request_is_cut(press: 
     session.say("The report is printed.")
     text = version_of(press, session, 30)
     assert rule in text and change in text
+
+
+def test_what_was_undone_is_not_told_as_done(press: Press) -> None:
+    session = begun("undone")
+    session.prompt("The probe hangs. Find out why.")
+    path = f"{HIVE.folder}/src/probe/lock.py"
+    for number in range(3):
+        session.tool("Edit", {"file_path": path, "old_string": f"{number}", "new_string": "30"}, "updated")
+        session.say("That does not help, so I take it back.")
+    session.tool("Bash", {"command": "git checkout -- src/probe/lock.py"}, "Updated 1 path from the index")
+    session.tool(
+        "Edit", {"file_path": f"{HIVE.folder}/src/probe/hook.py", "old_string": "a", "new_string": "b"}, "updated"
+    )
+    session.say("The probe waited in its hook.")
+    text = version_of(press, session, 8)
+    assert "src/probe/hook.py" in text and f"dited {path}" not in text and f", {path}" not in text
+
+
+@pytest.mark.parametrize(
+    ("cause", "number"),
+    [("The cause was the hook, which held the lock while it waited for the keeper's phone.", 1),
+     ("The culprit is the hook: it held the lock while it waited for the keeper's phone.", 2),
+     ("Es lag am Hook, der die Sperre hielt, während er auf das Telefon wartete.", 3)],
+)  # fmt: skip
+def test_the_cause_that_was_found_stands_beside_what_was_tried_in_vain(cause: str, number: int, press: Press) -> None:
+    session = begun(f"cause{number}", rounds=3)
+    session.prompt("One batch in 200 hangs since Tuesday. Find out why. The hives in Lund are not to be restarted.")
+    tried = (
+        "Raising the timeout to 30 s did not help: 11 of 2000 hang.",
+        "With weaker locks 2 batches were counted twice, so the locks are not the cause and stay as they are.",
+        "A pool of 60 makes no difference: 10 hang.",
+    )
+    for attempt in tried:
+        work(session, HIVE, 4)
+        session.say(attempt)
+        session.prompt("Then go on looking, there is something that holds it, and it began with the last deploy.")
+    work(session, HIVE, 2)
+    session.say(f"With an outbox none of 2000 hangs. {cause}")
+    for thing in HIVE.things[:5]:
+        session.prompt(f"Good. Now write down for the keepers how the {thing} is counted, in words that they know.")
+        work(session, HIVE, 3)
+        session.say(f"How the {thing} is counted is written down in NOTES.md.")
+    text = version_of(press, session, 30)
+    assert cause in text and [one for one in tried if one not in text] == []

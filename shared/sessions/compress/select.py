@@ -18,6 +18,7 @@ from shared.sessions.compress.plan import (
     DECIDES,
     HOLDS_FOR_GOOD,
     TAKES_BACK,
+    TELLS_OF_A_CAUSE,
     TELLS_OF_A_FAILURE,
     TELLS_WHAT_IS_OPEN,
     BlockPiece,
@@ -39,6 +40,7 @@ from shared.sessions.compress.sources import (
     is_done,
     open_tasks,
     shorten_result,
+    undone_changes,
     without_passes,
 )
 from shared.sessions.compress.write import FAILURE_CHARS, QUESTION_CHARS, WHOLE, Parts, Selection
@@ -47,7 +49,7 @@ from shared.sessions.transcripts.typed import NOTE, NOTICE
 
 SHARES = {
     Rank.OPEN_END: (0.10, 120), Rank.NOTE: (0.10, 160), Rank.RULE: (0.10, 360), Rank.REPLY: (0.70, 0),
-    Rank.ATTEMPT: (0.075, 120), Rank.DECISION: (0.10, 160), Rank.MORE_RULES: (0.19, 0), Rank.FAILURE: (0.15, 160),
+    Rank.ATTEMPT: (0.10, 160), Rank.DECISION: (0.10, 160), Rank.MORE_RULES: (0.19, 0), Rank.FAILURE: (0.15, 160),
     Rank.DONE: (0.15, 0), Rank.PROMPT: (0.65, 0), Rank.ANSWER: (0.10, 0),
 }  # fmt: skip
 """The most of a budget that a rank takes, and the characters that it may take in any case. Measured with
@@ -324,7 +326,7 @@ def _statements(selection: Selection) -> Iterator[Candidate]:
         is_told = piece.rank is Rank.SPOKEN and block.kind not in (BlockKind.HUMAN, BlockKind.FAILURE)
         if is_told and TELLS_OF_A_FAILURE.search(piece.text):
             yield whole(selection, Rank.ATTEMPT, late, [piece])
-        elif is_told and DECIDES.search(piece.text):
+        elif is_told and (DECIDES.search(piece.text) or TELLS_OF_A_CAUSE.search(piece.text)):
             yield whole(selection, Rank.DECISION, late, [piece])
         yield whole(selection, max(piece.rank, Rank.SPOKEN), piece.worth, [piece])
 
@@ -354,7 +356,11 @@ def _calls(selection: Selection) -> Iterator[Candidate]:
     """Yield calls in a few words each, what changed something first, then what ran; and with their results."""
     plan, known, shown = selection.plan, set[tuple[str, int]](), list[tuple[float, int]]()
     requests = [position for position, block in enumerate(plan.blocks) if is_request(block)]
-    for position, call in calls_of(plan):
+    calls = list(calls_of(plan))
+    undone = undone_changes(calls)
+    for position, call in calls:
+        if position in undone:
+            continue
         worth = 3.0 if call.name in (*CHANGING, "ExitPlanMode") else 2.0 if call.name in RUNNING else 1.0
         late, block = position / len(plan.blocks), plan.blocks[position]
         text = (call_text(call), bisect_left(requests, position))

@@ -65,6 +65,7 @@ _SAYS_NOTHING = re.compile(
     r"|\* What went wrong:|Process completed with exit code \d+\.?|Command failed.{0,20})$",
     re.IGNORECASE,
 )
+_TAKES_BACK = re.compile(r"\bgit (?:reset --hard\b|(?:checkout|restore)\b(?! -b)(?P<paths>[^;&|\n]*))")
 _RAISED = re.compile(r"(?:[\w.]+\.)?\w*(?:Error|Exception)(?::|$)")
 _TAG = re.compile(r"</?(?:tool_use_error|system-reminder|error)>")
 _NUMBERED = re.compile(r"^\s*\d+[→\t]")
@@ -183,6 +184,22 @@ def is_done(call: RecordedToolCall) -> bool:
 def is_answered_by_user(call: RecordedToolCall) -> bool:
     """Whether a call is told by what a person answered to it, and not as something that was done."""
     return call.result in (REFUSED, ANSWERED)
+
+
+def undone_changes(calls: Sequence[tuple[int, RecordedToolCall]]) -> set[int]:
+    """Return the positions of changes that git took back later; ``calls``: with their positions, in order."""
+    undone: set[int] = set()
+    taken_back: list[str] = []
+    for position, call in reversed(calls):
+        if call.name in RUNNING and is_done(call):
+            for found in _TAKES_BACK.finditer(str(call.input.get("command", ""))):
+                paths = (word.strip("'\"").removeprefix("./") for word in (found["paths"] or ".").split())
+                taken_back += (path.rstrip("/") for path in paths if not path.startswith("-"))
+        elif call.name in CHANGING and taken_back:
+            file = f"/{call.input.get('file_path') or call.input.get('notebook_path') or ''}/"
+            if any(path in (".", "") or f"/{path}/" in file for path in taken_back):
+                undone.add(position)
+    return undone
 
 
 def has_failed(call: RecordedToolCall) -> bool:
