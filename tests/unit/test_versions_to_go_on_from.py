@@ -233,3 +233,26 @@ def test_the_cause_that_was_found_stands_beside_what_was_tried_in_vain(cause: st
         session.say(f"How the {thing} is counted is written down in NOTES.md.")
     text = version_of(press, session, 30)
     assert cause in text and [one for one in tried if one not in text] == []
+
+
+@pytest.mark.parametrize("ratio", [8, 30])
+def test_an_image_stands_with_the_words_it_was_sent_with_and_is_no_name(ratio: int, press: Press) -> None:
+    session = begun(f"shown{ratio}")
+    session.prompt(
+        "[Image #1] This is what the keeper in Lund sees, the third column is cut off on her phone.", image=True
+    )
+    work(session, HIVE, 3)
+    session.say("The third column is narrower now.")
+    session.prompt(
+        "And here the sums of the apiary run into the names below them, as far as I can tell from the photo that I got "
+        "from her, taken in the rain. Mend that as well, without making the letters any smaller than they are.",
+        image=True,
+    )
+    work(session, HIVE, 3)
+    session.say("The sums have a line of their own.")
+    session.prompt("Write down for the keepers what changed.")
+    session.say("It is in NOTES.md.")
+    text = version_of(press, session, ratio)
+    before_images = [one.splitlines()[-3:-1] for one in text.split("[image]")[:-1]]
+    assert [one for one in before_images if "smaller than they are" not in "".join(one)] == []
+    assert "#1" not in next((line for line in text.splitlines() if line.startswith("**Names:**")), "")

@@ -328,7 +328,15 @@ def _statements(selection: Selection) -> Iterator[Candidate]:
             yield whole(selection, Rank.ATTEMPT, late, [piece])
         elif is_told and (DECIDES.search(piece.text) or TELLS_OF_A_CAUSE.search(piece.text)):
             yield whole(selection, Rank.DECISION, late, [piece])
-        yield whole(selection, max(piece.rank, Rank.SPOKEN), piece.worth, [piece])
+        beside = _words_beside(selection, piece) if block.kind is BlockKind.HUMAN else []
+        yield whole(selection, max(piece.rank, Rank.SPOKEN), piece.worth, [*beside, piece])
+
+
+def _words_beside(selection: Selection, piece: BlockPiece) -> Sequence[BlockPiece]:
+    """Return, of what only stands for an image, the words it was sent with: without them it says nothing."""
+    blocks, at = selection.plan.blocks, piece.block - 1
+    is_sent_with = piece.rank is Rank.REST and at >= 0 and blocks[at].sources == blocks[piece.block].sources
+    return selection.pieces_at(at)[-1:] if is_sent_with else []
 
 
 def _failures(selection: Selection) -> Iterator[Candidate]:

@@ -148,7 +148,12 @@ class TranscriptReader:
     def blocks_of(self, record: Record) -> Iterator[Block]:
         if record.kind in ("user", "assistant"):
             of_block = _of_user if record.kind == "user" else _of_assistant
+            # An image that the words beside it name ("[Image #1] this is cut off") needs no line of its own.
+            named = sum(_string(content.get("text")).count("[Image #") for content in record.blocks)
             for content in record.blocks:
+                if named and content.get("type") == "image":
+                    named -= 1
+                    continue
                 yield from of_block(record, content)
         elif record.kind == "system" and (text := record.word("content")) and text.lstrip().startswith("<command-"):
             yield from _parts(record, text)
