@@ -256,3 +256,30 @@ def test_an_image_stands_with_the_words_it_was_sent_with_and_is_no_name(ratio: i
     before_images = [one.splitlines()[-3:-1] for one in text.split("[image]")[:-1]]
     assert [one for one in before_images if "smaller than they are" not in "".join(one)] == []
     assert "#1" not in next((line for line in text.splitlines() if line.startswith("**Names:**")), "")
+
+
+@pytest.mark.parametrize("ratio", [10, 30, 60])
+def test_no_wish_stands_without_the_one_that_took_it_back(ratio: int, press: Press) -> None:
+    session = begun(f"turned{ratio}", rounds=1)
+    pairs = (
+        ("change it to 9443, the new gate wants that",
+         "also the port: 9443 was for the trial only, the keepers' one stays at 8443 and is not to be touched again"),
+        ("make it sqlite instead of the file",
+         "ok forget sqlite, it locks up under three of them; go back to the file, but write it each 90 seconds"),
+        ("we could drop the old sums endpoint, yes drop it",
+         "oh no wait, the keepers in Lund use that one: bring the endpoint back, but only for those who have a token"),
+    )  # fmt: skip
+    for wish, back in pairs:
+        session.prompt(wish)
+        work(session, HIVE, 2)
+        session.say("That is done.")
+        session.prompt("And how is the honey counted now? I would like to see that on the first page as well.")
+        work(session, HIVE, 1)
+        session.say("It is counted by jar.")
+        session.prompt(back)
+        work(session, HIVE, 2)
+        session.say("That is done as well.")
+    session.prompt("Write down for the keepers what changed.")
+    session.say("It is in NOTES.md.")
+    text = version_of(press, session, ratio)
+    assert [wish for wish, back in pairs if wish in text and back not in text] == []

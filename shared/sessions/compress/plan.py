@@ -311,7 +311,7 @@ TELLS_OF_A_FAILURE = re.compile(
     re.IGNORECASE,
 )
 """That an attempt came to nothing."""
-_BOUND = re.compile(
+SETS_BOUNDS = re.compile(
     r"\b(?:no|not|don['’]?t|never|only|without|keep|leave|ignore|except|must|unless|but|kein\w*|nicht|nie|nur|ohne|pas|jamais"
     r"|sans|sin|nunca|solo)\b|不要|しないで|だけ",
     re.IGNORECASE,
@@ -319,6 +319,7 @@ _BOUND = re.compile(
 """What a person does not want, or wants kept."""
 TAKES_BACK = re.compile(
     r"\b(?:chang(?:ed|ing) my mind|scrap (?:that|it|this)|forget (?:that|it|what|about)|never ?mind|on second thought"
+    r"|(?:no|oh|hm+|actually|hang on|sorry)[, ]+wait|^\W*wait\b|bring [^.]{1,40} back|back to (?:the )?\w+"
     r"|actually[, ]+(?:no|not|don['’]?t|let['’]s|use|keep|make|please)|i was wrong|my mistake|after all"
     r"|undo (?:that|it)"
     r"|revert (?:that|it)|(?:go|went) back to|doch (?:nicht|lieber|wieder)|lieber doch|vergiss|finalement|mejor no)\b"
@@ -403,7 +404,7 @@ def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[StatementSp
             worth = base * _cue(text, one.open is not None) * (0.35 if is_pasted else 1.0)
             # What is asked for mostly comes first, and why behind it.
             worth *= _FIRST if block.kind is BlockKind.HUMAN and nth == 0 else 1.0
-            worth *= _LIMITS if block.kind is BlockKind.HUMAN and _BOUND.search(text) else 1.0
+            worth *= _LIMITS if block.kind is BlockKind.HUMAN and SETS_BOUNDS.search(text) else 1.0
             worth *= _REPEATED if texts[text] else 1.0
             worth *= _INSERTED_RULE if block.kind is BlockKind.META and ranks[nth] is Rank.SPOKEN else 1.0
             found.append(BlockPiece(position, text, ranks[nth], worth, nth, speaker_of(block), source, len(found)))

@@ -174,6 +174,10 @@ def _companions_of(selection: Selection, position: int) -> Parts:
             others = (piece for at in range(begin, end) if at != position for piece in selection.pieces_at(at))
             return (((begin - 1, 0), WHOLE), *_uncut(others))
         return (((plan.replied_to[position], 0), _REFUSED_CHARS),) if call and is_answered_by_user(call) else ()
+    if position in selection.taken_back:
+        # What somebody asked for and took back is no wish of theirs, unless both stand there.
+        later = selection.taken_back[position]
+        return (*_companions_of(selection, later), *_uncut(selection.pieces_at(later)))
     if not is_request(blocks[position]) or len(blocks[position].text) > _SHORT_REPLY:
         return ()
     before = next((at for at in range(position - 1, -1, -1) if is_spoken(blocks[at])), None)

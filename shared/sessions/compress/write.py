@@ -6,12 +6,24 @@ and the signs for what is missing, before it is put in, and nothing that was put
 """
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
+from shared.search.words import query_words
 from shared.sessions.blocks import Block, BlockKind, Heading, closing_of, escaped, heading_of, markdown_of, speaker_of
-from shared.sessions.compress.plan import BlockPiece, CompressionPlan, PartKey, Rank, pieces_of, statements_in
+from shared.sessions.compress.plan import (
+    SETS_BOUNDS,
+    TAKES_BACK,
+    BlockPiece,
+    CompressionPlan,
+    PartKey,
+    Rank,
+    is_request,
+    pieces_of,
+    statements_in,
+)
 from shared.sessions.compress.sources import (
     call_words,
     failure_line,
@@ -32,6 +44,8 @@ FAILURE_CHARS = 200
 QUESTION_CHARS = 160
 _JOINTS = {BlockKind.WORDS: "\n\n", BlockKind.SUMMARY: "\n", BlockKind.FAILURE: "\n"}
 """What stands between neighbours of a kind that are written as one block."""
+_LONGEST_CHANGE, _RARE = 400, 3
+"""Characters of a wish or of what takes it back; prompts that a word of both may stand in."""
 _LONGEST = 1_000
 """Tokens of a version, about, within which neighbours are written as one block."""
 
@@ -74,6 +88,7 @@ class Selection:
         blocks = self.plan.blocks
         self.statements = [statements_in(block) for block in blocks]
         self.pieces = pieces_of(blocks, self.statements)
+        self.taken_back = _taken_back(blocks)
         # Where the statements of each block begin among all.
         self._begin = [0, *accumulate(map(len, self.statements))]
         over = accumulate(block.tokens for block in blocks)
@@ -285,6 +300,25 @@ class Selection:
                 texts += (head, right.block.text)
                 group.append(right)
         return found
+
+
+def _taken_back(blocks: Sequence[Block]) -> dict[int, int]:
+    """Return the positions of what was asked for and taken back later, each with that of what takes it back.
+
+    It does so in so many words, or sets bounds to the same number, and shares a word that hardly another prompt has.
+    """
+    said: dict[str, list[int]] = defaultdict(list)
+    for position, block in enumerate(blocks):
+        if is_request(block) and len(block.text) <= _LONGEST_CHANGE:
+            for word in query_words(block.text):
+                said[word].append(position)
+    found: dict[int, int] = {}
+    for word, places in said.items():
+        for place, later in pairwise(places if len(places) <= _RARE else ()):
+            is_number = len(word) > 2 and word.isdecimal() and SETS_BOUNDS.search(blocks[later].text)
+            if is_number or TAKES_BACK.search(blocks[later].text):
+                found[place] = max(later, found.get(place, later))
+    return found
 
 
 def _joined(group: Sequence[Part], text: str) -> Block:
