@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from shared.sessions.text import GAP
 from tests.support.compressing import Press, open_press, uniform
 from tests.support.odd_recorder import Recorder
 from tests.support.odd_transcripts import HIVE, work
@@ -283,3 +285,26 @@ def test_no_wish_stands_without_the_one_that_took_it_back(ratio: int, press: Pre
     session.say("It is in NOTES.md.")
     text = version_of(press, session, ratio)
     assert [wish for wish, back in pairs if wish in text and back not in text] == []
+
+
+@pytest.mark.parametrize("ratio", [5, 8, 12, 20])
+def test_no_heading_stands_without_what_it_leads_to(ratio: int, press: Press) -> None:
+    session = begun(f"headed{ratio}", rounds=3)
+    session.prompt("Tell me how all of them are counted.")
+    session.think("Hm, let me see. Eight of them. That is a lot. " * 3)
+    parts = [
+        f"## What was fixed in `src/{thing}.py` and `NOTES.md`\n\nThe weights of each {thing} are added up by month, "
+        f"and what is too light is left out, as a keeper would do it by hand on the day after the harvest."
+        for thing in HIVE.things
+    ]
+    session.say("\n\n".join(parts))
+    session.compact("\n\n".join(part.replace("fixed", "changed") for part in parts))
+    session.prompt("Good. Now write down for the keepers what changed, and leave out how it was before.")
+    work(session, HIVE, 4)
+    session.say("It is in NOTES.md.")
+    lines = [line for line in version_of(press, session, ratio).splitlines() if line]
+    bare = [
+        line for line, behind in pairwise([*lines, "**"])
+        if line.startswith("## ") and (GAP in line or behind.startswith(("**", "## ", GAP)))
+    ]  # fmt: skip
+    assert bare == [] and not any("Eight of them." in line for line in lines)

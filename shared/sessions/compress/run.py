@@ -30,6 +30,7 @@ from shared.sessions.compress.select import (
     present_names,
     sorted_by_rank,
     tier_budgets,
+    understandable,
     whole,
 )
 from shared.sessions.compress.settings import CompressionMode
@@ -223,8 +224,8 @@ class CompressionRun:
             # More than any statement is worth, in the order the agent gave.
             yield Candidate(Rank.CONDENSED, 1e6 - nth, self.plan.blocks[position].tier, parts=((key, WHOLE),))
         for number in part.kept:
-            if (piece := own.get(number)) is not None:
-                yield whole(self.selection, Rank.CONDENSED, piece.worth, [piece])
+            if (piece := own.get(number)) is not None and (kept := understandable(self.selection, piece)):
+                yield whole(self.selection, Rank.CONDENSED, piece.worth, kept)
 
 
 def chunks_of(selection: Selection, free: int, most: int) -> list[Chunk]:

@@ -69,6 +69,9 @@ _WHOLE_REQUEST = 600
 """Characters up to which a prompt is kept whole or, at first, not at all."""
 _LIKELY = 60
 """Characters below which being shorter is no merit."""
+_LEAST_THOUGHT = 40
+"""Characters below which a thought that names nothing fills room and says nothing."""
+_HEADING = re.compile(r"\s*#{1,6}\s[^\n]*\s*")
 _DOUBTED, _FOR_GOOD = 0.25, 2.0
 _RESULT_STEPS = {Rank.RESULT: (300, 1_200), Rank.LONG_RESULT: (5_000, WHOLE)}
 """Characters of a call's input and result that are shown, step by step."""
@@ -303,7 +306,7 @@ def _answers(selection: Selection) -> Iterator[Candidate]:
         is_answered = not is_request(blocks[position]) and (is_answered or bool(pieces))
         if worded := [piece for piece in pieces if piece.rank is not Rank.ASIDE]:
             best = max(worded, key=lambda piece: piece.worth * min(1.0, len(piece.text) / _LIKELY))
-            yield whole(selection, Rank.ANSWER, position, [best])
+            yield whole(selection, Rank.ANSWER, position, understandable(selection, best) or [best])
 
 
 def _statements(selection: Selection) -> Iterator[Candidate]:
@@ -332,15 +335,22 @@ def _statements(selection: Selection) -> Iterator[Candidate]:
             yield whole(selection, Rank.ATTEMPT, late, [piece])
         elif is_told and (DECIDES.search(piece.text) or TELLS_OF_A_CAUSE.search(piece.text)):
             yield whole(selection, Rank.DECISION, late, [piece])
-        beside = _words_beside(selection, piece) if block.kind is BlockKind.HUMAN else []
-        yield whole(selection, max(piece.rank, Rank.SPOKEN), piece.worth, [*beside, piece])
+        if own := understandable(selection, piece):
+            yield whole(selection, max(piece.rank, Rank.SPOKEN), piece.worth, own)
 
 
-def _words_beside(selection: Selection, piece: BlockPiece) -> Sequence[BlockPiece]:
-    """Return, of what only stands for an image, the words it was sent with: without them it says nothing."""
-    blocks, at = selection.plan.blocks, piece.block - 1
-    is_sent_with = piece.rank is Rank.REST and at >= 0 and blocks[at].sources == blocks[piece.block].sources
-    return selection.pieces_at(at)[-1:] if is_sent_with else []
+def understandable(selection: Selection, piece: BlockPiece) -> Sequence[BlockPiece]:
+    """Return a statement with what it says nothing without: an image's words, what a heading leads to; or nothing."""
+    blocks, at, own = selection.plan.blocks, piece.block, selection.pieces_at(piece.block)
+    if piece.text.lstrip().startswith("#") and _HEADING.fullmatch(piece.text):
+        return own[piece.nth : piece.nth + 2] if piece.nth + 1 < len(own) else ()
+    if piece.rank is not Rank.REST:
+        return [piece]
+    if blocks[at].kind is BlockKind.HUMAN:
+        is_sent_with = at > 0 and blocks[at - 1].sources == blocks[at].sources
+        return [*(selection.pieces_at(at - 1)[-1:] if is_sent_with else ()), piece]
+    is_crumb = blocks[at].kind is BlockKind.THINKING and len(piece.text) < _LEAST_THOUGHT and not names_in(piece.text)
+    return () if is_crumb else [piece]
 
 
 def _failures(selection: Selection) -> Iterator[Candidate]:
