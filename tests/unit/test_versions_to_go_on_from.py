@@ -308,3 +308,34 @@ def test_no_heading_stands_without_what_it_leads_to(ratio: int, press: Press) ->
         if line.startswith("## ") and (GAP in line or behind.startswith(("**", "## ", GAP)))
     ]  # fmt: skip
     assert bare == [] and not any("Eight of them." in line for line in lines)
+
+
+@pytest.mark.parametrize("ratio", [15, 30, 60])
+def test_an_answer_of_a_word_stands_with_what_it_answers(ratio: int, press: Press) -> None:
+    session = begun(f"worded{ratio}")
+    session.prompt("The pins on the map jump when I zoom, and the ones of two hives lie on each other. Mend that.")
+    work(session, HIVE, 3)
+    proposed = "I would key each pin by a geohash of length 7 instead of its place in the list."
+    session.say(f"The pins are keyed by their place. {proposed}")
+    session.prompt("6")
+    work(session, HIVE, 3)
+    session.say("The pins are keyed.")
+    for thing in HIVE.things:
+        session.prompt(f"Now show the {thing} on the map as well, in the colour of its apiary.")
+        work(session, HIVE, 2)
+        session.say(f"The {thing} is on the map.")
+    text = version_of(press, session, ratio)
+    assert "**User:** 6\n" not in text or proposed in text
+
+
+def test_no_greeting_stands_for_what_was_asked_first(press: Press) -> None:
+    session = Recorder("greeted", HIVE.folder, 2)
+    asked = "El carro pierde los productos cuando el cliente inicia la sesión, y además los cuenta dos veces al volver."
+    session.prompt(f"Hola. Buenos días. {asked} Arréglalo.")
+    for thing in HIVE.things:
+        work(session, HIVE, 2)
+        session.say(f"The {thing} is mended.")
+        session.prompt(f"Now mend the {thing} as well, it has shown the same value for two days, and nobody knows why.")
+    session.say("All are mended.")
+    text = version_of(press, session, 60)
+    assert "Hola. […]" not in text and "Hola. Buenos días. […]" not in text and asked[:40] in text

@@ -63,12 +63,13 @@ _LEAST_REQUEST, _LEAST_ENDS = 160, 120
 _LATE, _LATE_SHARE = 6, 4
 """What is yet to be done is looked for in the last quarter of the messages, or in the last six."""
 _LEAST_FAILURE, _REFUSED_CHARS = 80, 100
-_SHORT_REQUEST, _SHORT_REPLY = 40, 80
-"""Characters of a last request, and of any other, that say too little without what stood before them."""
+_SHORT_REQUEST, _SHORT_REPLY, _BARE_REPLY = 40, 80, 12
+"""Characters of a last request, of a reply to a question, and of any reply, that say too little by themselves."""
 _WHOLE_REQUEST = 600
 """Characters up to which a prompt is kept whole or, at first, not at all."""
 _LIKELY = 60
 """Characters below which being shorter is no merit."""
+_GREETING = 20
 _LEAST_THOUGHT = 40
 """Characters below which a thought that names nothing fills room and says nothing."""
 _HEADING = re.compile(r"\s*#{1,6}\s[^\n]*\s*")
@@ -185,7 +186,9 @@ def _companions_of(selection: Selection, position: int) -> Parts:
         return ()
     before = next((at for at in range(position - 1, -1, -1) if is_spoken(blocks[at])), None)
     last = [] if before is None or is_request(blocks[before]) else selection.pieces_at(before)[-1:]
-    return tuple((one.key, QUESTION_CHARS) for one in last if one.text.rstrip("*_ ").endswith(("?", "？")))
+    # "6" or "go on" says nothing by itself, whether it was asked for or not.
+    is_bare = len(blocks[position].text.strip()) <= _BARE_REPLY
+    return tuple((one.key, QUESTION_CHARS) for one in last if is_bare or one.text.rstrip("*_ ").endswith(("?", "？")))
 
 
 def _are_of_one_reply(one: Block, other: Block) -> bool:
@@ -236,8 +239,10 @@ def _ends(selection: Selection) -> Iterator[Candidate]:
     calls = [(position, call) for position, call in calls_of(plan) if is_done(call)]
     first = next((at for at, block in enumerate(blocks) if is_request(block) and selection.pieces_at(at)), None)
     if first is not None and first not in plan.last_request:
-        most = max(_LEAST_ENDS, target // _FIRST_SHARE)
-        yield _ends_of(selection, Rank.FIRST_REQUEST, selection.pieces_at(first), most)
+        most, pieces = max(_LEAST_ENDS, target // _FIRST_SHARE), selection.pieces_at(first)
+        # Greetings say nothing of what was asked.
+        begins = next((nth for nth, one in enumerate(pieces) if len(one.text) > _GREETING), 0)
+        yield _ends_of(selection, Rank.FIRST_REQUEST, pieces[begins:], most)
     since = max(plan.last_request, default=0)
     behind = (at for at in range(len(blocks) - 1, since - 1, -1) if is_answer(blocks[at]) and selection.pieces_at(at))
     if (answer := next(behind, None)) is not None:
@@ -335,8 +340,8 @@ def _statements(selection: Selection) -> Iterator[Candidate]:
             yield whole(selection, Rank.ATTEMPT, late, [piece])
         elif is_told and (DECIDES.search(piece.text) or TELLS_OF_A_CAUSE.search(piece.text)):
             yield whole(selection, Rank.DECISION, late, [piece])
-        if own := understandable(selection, piece):
-            yield whole(selection, max(piece.rank, Rank.SPOKEN), piece.worth, own)
+        if together := understandable(selection, piece):
+            yield whole(selection, max(piece.rank, Rank.SPOKEN), piece.worth, together)
 
 
 def understandable(selection: Selection, piece: BlockPiece) -> Sequence[BlockPiece]:
