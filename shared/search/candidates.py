@@ -17,15 +17,14 @@ from sqlalchemy.orm import Session
 
 from shared.base.process import give_up_if_abandoned
 from shared.search import search_queries
-from shared.search.lexical import spoken_words
 from shared.search.models import HitKind, PassageKind, conversation_of
 from shared.search.passages import may_have_passages
 from shared.search.ranking import Candidate, RankedCandidate, SearchHit, is_beside, is_found, rank, recipe_of
 from shared.search.search_queries import MessageRow, PassageRow
+from shared.search.spoken import SpokenText
 from shared.search.view import MessageFilters, ScopedView, Search, SearchScope
 from shared.search.word_index import open_index, postings_in
 from shared.search.words import words_of
-from shared.text.words import any_words
 
 # More brought nothing, 25 cost 0.3 points (decision 15).
 FIRST = 40
@@ -56,14 +55,11 @@ _PER_MESSAGE = 2
 """Passages of one message among the results."""
 _COUNTED = 1_000
 """Messages are looked through to count how often something was said; beyond that it counts where its words stand."""
-_LONGEST = 400
-"""Characters; a longer text says the same only where it is the same."""
 _COMMON = 20_000
 """A word that stands in more messages of an app than this does not say where a text stands."""
 _TELLING = 3
 """The longest words of a text nearly always say where it stands; what is found there is read and compared."""
-Said = Sequence[str]
-Gist = tuple[str, str | None, int, str]
+Gist = tuple[str, str | None, int, int | None]
 """By whom, whether it is a part of something, and what."""
 
 
@@ -142,27 +138,16 @@ def merge_hits(hits: Iterable[SearchHit]) -> list[SearchHit]:
     return list(found.values())
 
 
-def gist(text: str, said: Sequence[str] | None = None) -> str:
-    """Return what texts have in common whose words are the same, whatever the case and the signs between them.
-
-    ``said``: its spoken words, where they are known.
-    """
-    if len(text) > _LONGEST:
-        return text
-    folded = said if said is not None and text.isascii() else any_words(text.casefold())
-    return " ".join(folded) or text.strip()
-
-
 def _ranked(search: Search, candidates: Sequence[Candidate]) -> list[RankedCandidate]:
     """Rank candidates against each other, and leave out what is no result at all."""
-    ranked = rank(search.question, candidates, recipe_of(search.tuning), search.worth, search.likeness)
+    ranked = rank(search.question, candidates, recipe_of(search.tuning), search.worth, search.likeness, search.spoken)
     return [one for one in ranked if is_found(search.question, one.candidate) or is_beside(one.candidate)]
 
 
-def _read(session: Session, view: ScopedView, search: Search, limit: int) -> list[tuple[MessageRow, Said]]:
-    """Return the best messages that pass the filters, by doc id, each with its spoken words."""
-    passing: dict[int, tuple[MessageRow, Said]] = {}
-    gists: set[str] = set()
+def _read(session: Session, view: ScopedView, search: Search, limit: int) -> list[tuple[MessageRow, SpokenText]]:
+    """Return the best messages that pass the filters, by doc id, each with what it says."""
+    passing: dict[int, tuple[MessageRow, SpokenText]] = {}
+    gists: set[int] = set()
     seen: set[int] = set()
     wanted, chars = max(_LEAST, 2 * limit), 0
     for nth in range(ROUNDS):
@@ -177,11 +162,10 @@ def _read(session: Session, view: ScopedView, search: Search, limit: int) -> lis
         for at in range(0, len(new), _AT_ONCE):
             rows = search_queries.messages_at(session, search.app_id, new[at : at + _AT_ONCE])
             for doc_id, row in _passing(session, search, rows).items():
-                said = spoken_words(row.content)
+                said = search.spoken.read(row.content)
                 passing[doc_id] = row, said
                 chars += len(row.content)
-                if len(gists) < wanted:
-                    gists.add(gist(row.content, said))
+                gists.add(said.gist)
         if (
             chars > _PASSING_CHARS
             or len(gists) >= wanted
@@ -221,7 +205,7 @@ def _passages(
         return whole._replace(
             part=passage.part,
             content=content,
-            said=None,
+            said=search.spoken.read(content),
             kind=PassageKind(passage.kind),
             dense=whole.dense if cosine is None else cosine,
             turn=None if whole.turn is None else sum(view.worth.get(word, 0.0) for word in here),
@@ -343,7 +327,7 @@ def _said_alike(
     said: dict[Gist, list[datetime]] = {}
     for row in rows:
         if search.request.filters.passes(row, {}):
-            said.setdefault((row.role, row.name, 0, gist(row.content)), []).append(row.created_at)
+            said.setdefault((row.role, row.name, 0, search.spoken.read(row.content).gist), []).append(row.created_at)
     alike = {one.doc_id: said.get(_gist_of(one), []) for one in repeated}
     return {
         (one.doc_id, 0): (
@@ -368,7 +352,8 @@ def _places_saying(
 
 
 def _gist_of(candidate: Candidate) -> Gist:
-    return candidate.role, candidate.name, min(candidate.part, 1), gist(candidate.content, candidate.said)
+    said = candidate.said
+    return candidate.role, candidate.name, min(candidate.part, 1), None if said is None else said.gist
 
 
 def _kind(candidate: Candidate) -> HitKind:

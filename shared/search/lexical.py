@@ -4,19 +4,19 @@ A word counts by how rare it is in the app. What is said in answer seldom repeat
 beside what does: hence the window of turns. Arrays in, arrays out; what each score is worth is left to the ranking.
 """
 
-import threading
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, count
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shared.search.models import POSITION_BITS
-from shared.search.words import LONGEST, query_words, words_of
+from shared.search.spoken import SpokenText, SpokenWords, WordColumns
+from shared.search.words import query_words, words_of
 from shared.text.words import any_words
 
 REACH = 2
@@ -148,8 +148,6 @@ def _distances(doc_ids: Places, step: int) -> tuple[Marks, Marks]:
 
 LEAST_ALIKE = 0.25
 """Words whose vectors' cosine is no higher say nothing of each other; from there on likeness counts up to 1."""
-SPOKEN_CHARS = 4000
-"""Of one text: what comes later in a very long one is known to the index."""
 _BM25_K1, _BM25_B = 1.2, 0.75
 """BM25's k1 and b. Source: Robertson and Zaragoza, 2009."""
 Matches = NDArray[np.float32]
@@ -216,28 +214,26 @@ class Coverage:
         return _listed(self.weights @ spread)
 
 
-def spoken_words(text: str) -> list[str]:
-    """Return the words of a text as they are said, in lower case, as far as it is looked at."""
-    return any_words(text[:SPOKEN_CHARS].lower())
-
-
 def coverage_of(
-    question: str, said: Sequence[Sequence[str]], worth: Mapping[str, float], likeness: WordLikeness | None
+    question: str,
+    texts: Sequence[SpokenText],
+    spoken: SpokenWords,
+    worth: Mapping[str, float],
+    likeness: WordLikeness | None,
 ) -> Coverage:
-    """Look for a question's words in texts, given as their spoken words; like words count in part, words by worth."""
+    """Look for a question's words in texts that ``spoken`` read; like words count in part, words by worth."""
     looked_for = set(query_words(question))
     stems_of = {
         word: tuple(stem for stem in words_of(word) if stem in looked_for)
         for word in dict.fromkeys(any_words(question.lower()))
     }
     asked = {word: stems for word, stems in stems_of.items() if stems}
-    columns: defaultdict[str, int] = defaultdict(count().__next__)
-    spoken = np.fromiter(map(columns.__getitem__, chain.from_iterable(said)), np.intp)
     weights = np.array([max(worth.get(stem, 0.0) for stem in stems) for stems in asked.values()], np.float32)
-    if not columns or not weights.sum():
-        return Coverage(np.zeros(1, np.float32), np.zeros((1, len(said)), np.float32))
+    columns = spoken.columns_of(texts)
+    if not columns.words or not weights.sum():
+        return Coverage(np.zeros(1, np.float32), np.zeros((1, len(texts)), np.float32))
     matches = _matches(asked, columns, likeness)
-    return Coverage(weights / weights.sum(), _best(matches[:, spoken], np.fromiter(map(len, said), np.intp, len(said))))
+    return Coverage(weights / weights.sum(), _best(matches.take(columns.spoken, axis=1), columns.lengths))
 
 
 def _listed(values: Matches) -> list[float]:
@@ -246,56 +242,19 @@ def _listed(values: Matches) -> list[float]:
 
 
 def _matches(
-    asked: Mapping[str, tuple[str, ...]], vocabulary: Mapping[str, int], likeness: WordLikeness | None
+    asked: Mapping[str, tuple[str, ...]], columns: WordColumns, likeness: WordLikeness | None
 ) -> Matches:
-    """Return how far each word of the vocabulary, by its column, says each of the question's, 0..1: 1 for the same."""
-    same = np.zeros((len(asked), len(vocabulary)), np.float32)
+    """Return how far each of the texts' words, by its column, says each of the question's, 0..1: 1 for the same."""
+    same = np.zeros((len(asked), len(columns.words)), np.float32)
     rows_of = {stem: [at for at, one in enumerate(asked.values()) if stem in one] for stem in chain(*asked.values())}
-    for stem, words in _STEMS.words_with(rows_of, vocabulary).items():
-        for word in words:
-            if (column := vocabulary.get(word)) is not None:
-                same[rows_of[stem], column] = 1
+    for stem, here in columns.with_stems(rows_of).items():
+        for row in rows_of[stem]:
+            same[row, here] = 1
     if likeness is None:
         return same
-    alike = (likeness.likeness(list(asked), list(vocabulary)) - LEAST_ALIKE) / (1 - LEAST_ALIKE)
+    alike = (likeness.likeness(list(asked), columns.words) - LEAST_ALIKE) / (1 - LEAST_ALIKE)
     matches: Matches = np.maximum(alike.clip(0, 1), same)
     return matches
-
-
-_MOST_WORDS = 65_536
-
-
-class _Stems:
-    """Which words have which stems, of all that were looked at lately; for any number of threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._seen: set[str] = set()
-        self._words: defaultdict[str, list[str]] = defaultdict(list)
-
-    def words_with(self, stems: Iterable[str], vocabulary: Iterable[str]) -> dict[str, list[str]]:
-        """Return for each stem the words that have it: those of the vocabulary, and others."""
-        # By stem and not by word: hardly any of some thousand words has one of those that are looked for.
-        with self._lock:
-            new = set(vocabulary).difference(self._seen)
-            if len(self._seen) + len(new) > _MOST_WORDS:
-                self._seen.clear()
-                self._words.clear()
-                new = set(vocabulary)
-            # Not remembered where it is long: some scripts write a whole sentence as one.
-            long = [word for word in new if len(word) > LONGEST]
-            for word in new.difference(long):
-                for stem in words_of(word):
-                    self._words[stem].append(word)
-            self._seen.update(new.difference(long))
-            found = {stem: list(self._words.get(stem, ())) for stem in stems}
-        for word in long:
-            for stem in found.keys() & words_of(word):
-                found[stem].append(word)
-        return found
-
-
-_STEMS = _Stems()
 
 
 def _best(matches: Matches, lengths: NDArray[np.intp]) -> Matches:

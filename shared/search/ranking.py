@@ -3,8 +3,7 @@
 What stands around a candidate is known as far as it is a candidate too. What each signal brings is in decision 15.
 """
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
@@ -15,9 +14,10 @@ import numpy as np
 
 from shared.base.choices import RankingFormula
 from shared.base.settings import Tuning
-from shared.search.lexical import SPOKEN_CHARS, WordLikeness, bm25, coverage_of, spoken_words, worth_of_words
+from shared.search.lexical import WordLikeness, bm25, coverage_of, worth_of_words
 from shared.search.models import HitKind, PassageKind, conversation_of, position_of
 from shared.search.query import SearchQuestion, fit_to_time_spans, identifiers_of, without_names
+from shared.search.spoken import SpokenText, SpokenWords
 from shared.search.words import words_of
 
 
@@ -39,8 +39,8 @@ class Candidate(NamedTuple):
     window: float | None
     """Score of the words said around it."""
     kind: PassageKind | None = None
-    said: Sequence[str] | None = None
-    """Its spoken words, where somebody has cut them already."""
+    said: SpokenText | None = None
+    """What it says, where somebody has read it already."""
 
 
 class RankedCandidate(NamedTuple):
@@ -162,10 +162,12 @@ def rank(
     recipe: Recipe = SIGNALS,
     worth: Mapping[str, float] | None = None,
     likeness: WordLikeness | None = None,
+    spoken: SpokenWords | None = None,
 ) -> list[RankedCandidate]:
     """Return the candidates, the best first; of equals, the latest.
 
-    ``worth``: how rare the question's words are in the app; ``likeness``: which words mean nearly the same.
+    ``worth``: how rare the question's words are in the app; ``likeness``: which words mean nearly the same; ``spoken``:
+    who read the candidates that were read.
     """
     if not candidates:
         return []
@@ -179,7 +181,7 @@ def rank(
     else:
         has_vectors = any(one.dense is not None for one in candidates)
         weights = vars(WORDS_ALONE if recipe == SIGNALS and not has_vectors else recipe)
-        measured = signals(question, candidates, worth or {}, likeness)
+        measured = signals(question, candidates, worth or {}, likeness, spoken or SpokenWords())
     table = np.array([weights[name] * np.asarray(strengths, np.float64) for name, strengths in measured.items()])
     # One after the other, so that a score is to the last bit the sum of its parts.
     scores = reduce(np.add, table).tolist()
@@ -200,35 +202,26 @@ def is_beside(candidate: Candidate) -> bool:
     return (candidate.window or 0) > 0 or (candidate.around or 0) >= LEAST_LIKENESS
 
 
-_DAYS = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
-_SAYING_WHEN = frozenset(
-    {"today", "yesterday", "tomorrow", "tonight", "last", "next", "ago", "week", "weekend", "month", "year", "since"}
-    | {"january", "february", "march", "april", "june", "july", "august", "september", "october", "november"}
-    | {"december", "recently", *(f"{day}day" for day in _DAYS)}
-)
-_SAYING_I = frozenset({"i", "me", "my", "mine", "we", "us", "our", "ours"})
-_WHEN, _FIRST_PERSON = (
-    re.compile(rf"\b(?:{'|'.join(sorted(words))})\b", re.IGNORECASE) for words in (_SAYING_WHEN, _SAYING_I)
-)
-# What is looked behind for comes last, so that a text is searched for digits and not for the ends of words.
-_YEAR = re.compile(r"\d{4}\b(?<!\w\d{4})")
 _OF_OTHERS = 0.5
 """What it is worth that the named person speaks, but of something else."""
 
 
 def signals(
-    question: SearchQuestion, candidates: Sequence[Candidate], worth: Mapping[str, float], likeness: WordLikeness | None
+    question: SearchQuestion,
+    candidates: Sequence[Candidate],
+    worth: Mapping[str, float],
+    likeness: WordLikeness | None,
+    spoken: SpokenWords,
 ) -> dict[str, Strengths]:
     """Measure all signals of all candidates: by signal, its strength in each."""
-    said = [spoken_words(one.content) if one.said is None else one.said for one in candidates]
-    spoken = list(zip(candidates, said, strict=True))
+    said = [spoken.read(one.content) if one.said is None else one.said for one in candidates]
     names = {one.name for one in candidates}
     named = {name for name in names if any(word in question.names for word in _words_of_name(name))}
     windows = [one.window or 0.0 for one in candidates]
     most = max(windows)
     text = without_names(question.text, {word for name in names for word in _words_of_name(name)})
     texts = [words_of(one.content) for one in candidates] if any(word not in worth for word in question.words) else []
-    covering = coverage_of(text, said, worth_of_words(question.words, texts, worth), likeness)
+    covering = coverage_of(text, said, spoken, worth_of_words(question.words, texts, worth), likeness)
     coverage = covering.shares()
     is_question = [one.content.rstrip().endswith("?") for one in candidates]
     # How much of the question each doc id asks itself: what comes next is then its answer.
@@ -242,29 +235,19 @@ def signals(
         "coverage": coverage,
         "nearby": covering.shares_nearby(np.array([one.doc_id for one in candidates], np.int64)),
         "answers": [asked.get(one.doc_id - 1, 0.0) if position_of(one.doc_id) else 0.0 for one in candidates],
-        "author": [_speaks_for(*one) if one[0].name in named else 0.0 for one in spoken] if named else nothing,
+        "author": [_speaks_for(*one, named) for one in zip(candidates, said, strict=True)] if named else nothing,
         "date": [fit_to_time_spans(one.created_at, spans) for one in candidates] if spans else nothing,
-        "when": [_says_when(*one) for one in spoken] if question.asks_when else nothing,
+        "when": [one.says_when for one in said] if question.asks_when else nothing,
         "identifier": [_names_identifier(question, one.content) for one in candidates],
         "asking": is_question,
     }
 
 
-def _speaks_for(candidate: Candidate, said: Sequence[str]) -> float:
-    """Return what it is worth that the named person says this."""
-    return 1.0 if _says(_SAYING_I, _FIRST_PERSON, candidate.content, said) else _OF_OTHERS
-
-
-def _says_when(candidate: Candidate, said: Sequence[str]) -> bool:
-    return _says(_SAYING_WHEN, _WHEN, candidate.content, said) or _YEAR.search(candidate.content) is not None
-
-
-def _says(words: frozenset[str], pattern: re.Pattern[str], content: str, said: Sequence[str]) -> bool:
-    """Whether any of the words is said, which ``pattern`` finds in any text."""
-    # Its own words are quicker to look through, but not those of a text that is cut, or where case is no simple matter.
-    if content.isascii() and len(content) <= SPOKEN_CHARS:
-        return not words.isdisjoint(said)
-    return pattern.search(content) is not None
+def _speaks_for(candidate: Candidate, said: SpokenText, named: Collection[str | None]) -> float:
+    """Return what it is worth who says this."""
+    if candidate.name not in named:
+        return 0.0
+    return 1.0 if said.says_i else _OF_OTHERS
 
 
 def _names_identifier(question: SearchQuestion, content: str) -> bool:

@@ -15,6 +15,7 @@ from shared.search.models import LAST_POSITION, POSITION_BITS, HitKind, Retrieva
 from shared.search.query import QueryVector, SearchQuestion
 from shared.search.ranking import SearchHit
 from shared.search.search_queries import MessageRow, SearchedApp
+from shared.search.spoken import SpokenWords
 from shared.search.statistics import TOP
 from shared.search.vectors import FARTHEST, Distances, VectorMatrix, exact, nearest
 
@@ -150,6 +151,8 @@ class Search:
     """Keys of those that may be looked in, ascending; None for all of the app's."""
     likeness: WordLikeness | None = None
     """Which words mean nearly the same; None where that is not known."""
+    spoken: SpokenWords = field(default_factory=SpokenWords)
+    """Reads the messages of this search."""
     postings: Sequence[Posting] = ()
     """Of each looked-for word; none where words are not searched."""
     worth: Mapping[str, float] = field(default_factory=dict)

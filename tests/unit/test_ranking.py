@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shared.search.lexical import LEAST_ALIKE, REACH, Posting, coverage_of, rarity, spoken_words, word_table
+from shared.search.lexical import LEAST_ALIKE, REACH, Coverage, Posting, WordLikeness, coverage_of, rarity, word_table
 from shared.search.models import doc_id_of
 from shared.search.query import SearchQuestion, read_question
 from shared.search.ranking import SIGNALS, WORDS_ALONE, Candidate, Recipe, WeightedRecipe, is_found, rank
+from shared.search.spoken import SpokenWords
 from shared.search.words import LONGEST, query_words, words_of
 
 
@@ -189,6 +190,11 @@ def _order(question: str, candidates: Sequence[Candidate], recipe: Recipe = SIGN
     return [one.candidate.content for one in rank(_asked(question), candidates, recipe)]
 
 
+def _covering(question: str, texts: Sequence[str], worth: Mapping[str, float], likeness: WordLikeness) -> Coverage:
+    spoken = SpokenWords()
+    return coverage_of(question, [spoken.read(text) for text in texts], spoken, worth, likeness)
+
+
 class _Alike:
     """Holds two words for nearly the same."""
 
@@ -255,9 +261,7 @@ def test_how_far_a_like_word_counts_grows_from_the_least_likeness_to_the_same_me
     cosine: float, counts: float
 ) -> None:
     likeness = _Alike("photo", "picture", cosine)
-    shares = coverage_of(
-        "which photo?", [["a", "picture", "of", "it"], ["of", "it"]], {"photo": 1.0}, likeness
-    ).shares()
+    shares = _covering("which photo?", ["a picture of it", "of it"], {"photo": 1.0}, likeness).shares()
     assert shares == pytest.approx([counts, 0], abs=1e-6)
 
 
@@ -345,8 +349,8 @@ def test_what_is_said_nearby_is_the_most_that_any_within_reach_says_of_each_word
     texts = [" ".join(words) for _, words in turns]
     question, likeness = " ".join(asked), _Alike("photo", "swan", 0.7)
     worth = {word: 1.0 + len(word) for word in words_of(question)}
-    alone = [coverage_of(question, [spoken_words(text)], worth, likeness) for text in texts]
-    together = coverage_of(question, [spoken_words(text) for text in texts], worth, likeness)
+    alone = [_covering(question, [text], worth, likeness) for text in texts]
+    together = _covering(question, texts, worth, likeness)
     assert together.shares() == pytest.approx([one.shares()[0] for one in alone], abs=1e-6)
     expected = []
     for doc_id in doc_ids:
