@@ -241,9 +241,7 @@ def _listed(values: Matches) -> list[float]:
     return listed
 
 
-def _matches(
-    asked: Mapping[str, tuple[str, ...]], columns: WordColumns, likeness: WordLikeness | None
-) -> Matches:
+def _matches(asked: Mapping[str, tuple[str, ...]], columns: WordColumns, likeness: WordLikeness | None) -> Matches:
     """Return how far each of the texts' words, by its column, says each of the question's, 0..1: 1 for the same."""
     same = np.zeros((len(asked), len(columns.words)), np.float32)
     rows_of = {stem: [at for at, one in enumerate(asked.values()) if stem in one] for stem in chain(*asked.values())}

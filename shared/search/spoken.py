@@ -10,7 +10,6 @@ import threading
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -123,9 +122,8 @@ class SpokenWords:
         is_plain = text.isascii() and len(text) <= SPOKEN_CHARS
         says_i = not _SAYING_I.isdisjoint(words) if is_plain else _FIRST_PERSON.search(text) is not None
         says_when = not _SAYING_WHEN.isdisjoint(words) if is_plain else _WHEN.search(text) is not None
-        found = SpokenText(
-            array("i", sorted(numbers)).tobytes(), _gist(text, said), says_i, says_when or _YEAR.search(text) is not None
-        )
+        says_when = says_when or _YEAR.search(text) is not None
+        found = SpokenText(array("i", sorted(numbers)).tobytes(), _gist(text, said), says_i, says_when)
         if is_kept:
             self._kept.keep(digest, found)
         return found
@@ -150,8 +148,11 @@ class SpokenWords:
         numbers = np.flatnonzero(stands)
         column = np.full(len(stands), -1, np.int32)
         column[numbers] = np.arange(len(numbers), dtype=np.int32)
-        own = list(self._own)
-        words = [self._kept.words[one] if one < MOST_WORDS else own[one - MOST_WORDS] for one in numbers.tolist()]
+        first_own = int(np.searchsorted(numbers, MOST_WORDS))
+        words = list(map(self._kept.words.__getitem__, numbers[:first_own].tolist()))
+        if first_own < len(numbers):
+            own = list(self._own)
+            words += [own[one - MOST_WORDS] for one in numbers[first_own:].tolist()]
         return WordColumns(words, column[spoken], lengths, column, self)
 
     def with_stems(self, stems: Iterable[str]) -> Mapping[str, Sequence[int]]:

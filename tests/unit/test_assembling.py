@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from shared.context.render import EARLIER, END, RECALLED, join_blocks
 from shared.context.select import Tail, TailMaterial, select_tail
 from shared.llm.calls import Rate, TokenCounting, UpperBoundCounting, estimate_tokens
-from shared.search.candidates import gist
 from shared.search.models import HitKind, PassageKind
 from shared.search.passages import MOST_CODE_TOKENS, MOST_FENCES, MOST_TOKENS, chunks_of, passages_of
 from shared.search.ranking import Candidate, RankedCandidate, SearchHit
+from shared.search.spoken import SpokenWords
 from shared.text.repetition import PriorText
 from shared.text.small_talk import is_small_talk
 from tests.support.chance import examples
@@ -124,7 +124,7 @@ def test_a_budget_is_never_passed_and_what_is_in_is_whole(
     ],
 )
 def test_texts_say_the_same_where_their_words_are_the_same(one: str, other: str, same: bool) -> None:
-    assert (gist(one) == gist(other)) is same
+    assert (SpokenWords().read(one).gist == SpokenWords().read(other).gist) is same
 
 
 @pytest.mark.parametrize(
