@@ -270,7 +270,7 @@ def look(session: Session, focus: Focus, energy: Energy, now: datetime) -> Situa
     if not seen:
         return None
     users = () if seen[0].is_alone else recalled_for(seen[0].user_id, app.shared_memory)
-    local_now = zones_now(session, app.app_id, seen[0].user_id, seen[0].key).local(now)
+    local_now = zones_now(session, seen[0].key).local(now)
     return Situation(focus, app.name, "", energy, local_now, seen, count_erasures(session, app.app_id), users)
 
 
@@ -306,7 +306,7 @@ def _see(session: Session, found: Conversation, most: int) -> ConversationView:
             for one, at in zip(messages, local_times(session, messages), strict=True)
         ),
         unanswered_since=found.unanswered_since,
-        woken_at=found.woken_at and zones_now(session, found.app_id, found.user_id, found.key).local(found.woken_at),
+        woken_at=found.woken_at and zones_now(session, found.key).local(found.woken_at),
         ended=found.ended_at is not None,
         attempts=found.think_attempts,
         budget=found.energy_budget_micro,

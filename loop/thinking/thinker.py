@@ -33,6 +33,7 @@ from shared.base.clock import Clock
 from shared.base.errors import AfterthoughtError, LeadershipLost, NotFound, OverBudget
 from shared.base.settings import Settings
 from shared.context.context import note_recalled
+from shared.context.queries import app_recalled_for
 from shared.context.render import join_blocks
 from shared.context.select import HeadBudgets, HeadSelector, order_for, select_tail
 from shared.context.sources import CurrentTurn, RecallSources
@@ -207,12 +208,17 @@ class Thinker:
         tokens = min(self._settings.context_token_budget, window // MEMORY_SHARE)
         app_id, reach = situation.focus.app_id, self._reach
         missing, scale = list[str](), UpperBoundCounting()
+        focused = None if window < LEAST_WINDOW_TO_REACH else situation.focused
         with self._transactions.read() as session:
             material = reach.material(session, app_id, situation.app_name, situation.recalled_for, missing)
-            tuned = reach.tuned_budget(session, app_id)
+            tuned = reach.tuned_budget(app_recalled_for(session, app_id).overrides)
+            has_answered = (
+                focused is not None
+                and not focused.is_alone
+                and reach.has_answered(session, app_id, focused.user_id, missing)
+            )
         material = replace(material, facts=order_for(material.facts, situation.said_now))
-        focused = None if window < LEAST_WINDOW_TO_REACH else situation.focused
-        if focused is not None and not focused.is_alone:
+        if focused is not None and has_answered:
             material = replace(material, profile=reach.profile(app_id, focused.user_id, ACTOR, missing))
         head = HeadSelector(material, scale).head(HeadBudgets(tokens, tokens // 2, tokens))
         note_recalled(self._metrics, app_id, situation.focus.conversation_id, head.memory_ids)

@@ -40,6 +40,7 @@ from shared.conversations.models import Conversation, MemoryMode
 from shared.conversations.queries import get_conversation, user_asking
 from shared.energy.rates import rate_of
 from shared.llm.calls import Rate, TokenCounting, TokenSource
+from shared.search.search import BegunEmbedding
 from shared.search.view import Search
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionStage, Metrics
@@ -83,6 +84,11 @@ class ContextRequest:
         """The limits that are meant."""
         reserve = DEFAULT_RESERVE if self.reserve is None else self.reserve
         return ContextLimits(self.token_budget, self.context_window, reserve)
+
+    @property
+    def said_now(self) -> str | None:
+        """What the user said last, as far as no stored message tells it."""
+        return _said_last(self.messages or ()) if self.pending_message is None else self.pending_message
 
 
 @dataclass(frozen=True)
@@ -128,10 +134,19 @@ class _Talk:
     """Whether nothing but its own is recalled in it."""
 
     @property
+    def said_last(self) -> str | None:
+        """What the user said last."""
+        return _said_last(self.messages)
+
+    @property
     def unanswered(self) -> str | None:
         """What the user said last, if nobody answered it."""
         last = self.messages[-1] if self.messages else None
         return last.content if last is not None and last.role == _USER else None
+
+
+def _said_last(messages: Sequence[Utterance]) -> str | None:
+    return next((one.content for one in reversed(messages) if one.role == _USER), None)
 
 
 def open_context(reach: RecallSources, app_id: str, request: ContextRequest, actor: str) -> ConversationContext:
@@ -142,25 +157,27 @@ def open_context(reach: RecallSources, app_id: str, request: ContextRequest, act
     """
     missing: list[str] = []
     limits, is_apart = request.limits, request.placement is Placement.TWO
+    begun = reach.begin(app_id, request.said_now)
     with reach.database.read() as session:
-        app_name, is_shared = queries.app_recalled_for(session, app_id)
+        app = queries.app_recalled_for(session, app_id)
         talk = _read_talk(session, app_id, request)
-        users = () if talk.is_alone else recalled_for(talk.user_id, is_shared)
-        material = reach.material(session, app_id, app_name, users, missing)
-        tuned = reach.tuned_budget(session, app_id)
+        begun = begun or reach.begin(app_id, talk.said_last)
+        users = () if talk.is_alone else recalled_for(talk.user_id, app.is_shared)
+        material = reach.material(session, app_id, app.name, users, missing)
+        has_answered = not talk.is_alone and reach.has_answered(session, app_id, talk.user_id, missing)
     if not is_apart:
         material = replace(material, facts=order_for(material.facts, talk.unanswered))
-    if not talk.is_alone:
+    if has_answered:
         material = replace(material, profile=reach.profile(app_id, talk.user_id, actor, missing))
     heads = HeadSelector(material, talk.counting)
     draft = compact([counted(one, talk.counting) for one in talk.messages], heads, limits, talk.left_out)
     facts = heads.lifted_beside(draft.head, talk.unanswered) if is_apart else ()
     # What facts take is not taken from what else there is.
-    most = tuned + talk.counting.tokens(render.facts_text(facts))
+    most = reach.tuned_budget(app.overrides) + talk.counting.tokens(render.facts_text(facts))
     budget = draft.tail_budget(limits, most, is_capped=request.is_capped)
     tail, search = Tail(), None
     if budget > 0:
-        others, search = reach.tail(_current_turn(draft, app_id, request, talk), missing)
+        others, search = reach.tail(_current_turn(draft, app_id, request, talk, begun), missing)
         tail = select_tail(draft.head.text, replace(others, facts=facts), budget, talk.counting, is_apart=is_apart)
         reach.record(search, tail, draft.head)
     context = _finished(draft, tail, search, request, talk.counting, missing)
@@ -217,15 +234,18 @@ def _stored(
     return queries.all_messages(session, conversation.key), 0
 
 
-def _current_turn(draft: ContextDraft, app_id: str, request: ContextRequest, talk: _Talk) -> CurrentTurn:
+def _current_turn(
+    draft: ContextDraft, app_id: str, request: ContextRequest, talk: _Talk, begun: BegunEmbedding | None
+) -> CurrentTurn:
     return CurrentTurn(
         app_id=app_id,
         user_id=talk.user_id,
         conversation_id=request.conversation_id,
         conversation_key=talk.conversation_key,
-        text=next((one.content for one in reversed(talk.messages) if one.role == _USER), None),
+        text=talk.said_last,
         shown=frozenset(one.message.content.strip() for one in draft.messages),
         is_whole=request.messages is None and not draft.trimmed,
+        begun=begun,
     )
 
 

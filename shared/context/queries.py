@@ -4,7 +4,7 @@ How long a conversation is, is summed in the database. Nothing here makes object
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, BindParameter, Select, bindparam, cast, func, select, text
 from sqlalchemy.orm import Session
@@ -20,6 +20,8 @@ from shared.facts.models import Fact
 from shared.llm.calls import Rate
 from shared.memories.models import Memory
 from shared.memories.queries import with_zones
+from shared.search.models import EVERYWHERE
+from shared.search.search_queries import OVERRIDES
 
 _CATEGORIES = {category.value: category for category in Category}
 _SPEAKERS = ("user", "assistant")
@@ -28,7 +30,7 @@ _SPEAKERS = ("user", "assistant")
 # session knows, takes longer than most of these take to run.
 _APP: BindParameter[str] = bindparam("app_id")
 _WHOSE: BindParameter[Sequence[str]] = bindparam("users", expanding=True)
-_NAMED = select(App.name, App.shared_memory).where(App.app_id == _APP)
+_RECALLED_FOR = select(App.name, App.shared_memory, *OVERRIDES).where(App.app_id == _APP)
 _MEMORIES = (
     with_zones(select(Memory.memory_id, Memory.content, Memory.created_at, Memory.updated_at))
     .where(Memory.app_id == _APP, Memory.user_id.in_(_WHOSE))
@@ -39,12 +41,22 @@ _FACTS = select(Fact.fact_id, Fact.statement, Fact.category, Fact.confidence, Fa
 )
 
 
-def app_recalled_for(session: Session, app_id: str) -> tuple[str, bool]:
-    """Return an app's name, and whether what names no user is recalled for every user. Raises: NotFound."""
-    row = session.connection().execute(_NAMED, {"app_id": app_id}).one_or_none()
+class RecalledApp(NamedTuple):
+    """What a context has to know of its app."""
+
+    name: str
+    is_shared: bool
+    """Whether what names no user is recalled for every user."""
+    overrides: dict[str, str | None]
+    """What was changed of the tuning, as JSON by scope."""
+
+
+def app_recalled_for(session: Session, app_id: str) -> RecalledApp:
+    """Raises: NotFound."""
+    row = session.connection().execute(_RECALLED_FOR, {"app_id": app_id}).one_or_none()
     if row is None:
         raise no_such_app(app_id)
-    return row[0], row[1]
+    return RecalledApp(row[0], row[1], {EVERYWHERE: row[2], app_id: row[3]})
 
 
 def memories_to_recall(session: Session, whose: Mapping[str, object]) -> tuple[RecalledMemory, ...]:

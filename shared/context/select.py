@@ -447,7 +447,7 @@ def _fill_with_messages(
     least = scale.weigh("x" * _LEAST_CHARS)
 
     def item(hit: SearchHit, content: str) -> Item[SearchHit]:
-        quoted, day = hit._replace(content=content), render.excerpt_day(hit)
+        quoted, day = hit if content == hit.content else hit._replace(content=content), render.excerpt_day(hit)
         return Item(quoted, scale.weigh(render.excerpt_line(quoted)), day, scale.weigh(day))
 
     for hit, companions in earlier:

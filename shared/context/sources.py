@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from typing import TypeVar
 
@@ -26,7 +27,8 @@ from shared.search.corrections import behind_corrections
 from shared.search.models import RetrievalPurpose, conversation_of, position_of
 from shared.search.query import QueryVector
 from shared.search.ranking import SearchHit
-from shared.search.search import MessageSearch
+from shared.search.search import BegunEmbedding, MessageSearch
+from shared.search.tuning import overlaid
 from shared.search.view import Search, SearchRequest
 from shared.summaries.models import Summary
 from shared.summaries.queries import of_conversation
@@ -77,6 +79,8 @@ class CurrentTurn:
     """Contents of the messages that are shown anyway."""
     is_whole: bool
     """Whether all of the conversation is shown."""
+    begun: BegunEmbedding | None = None
+    """Of what is said, where it was begun with."""
 
 
 @dataclass(eq=False)
@@ -100,21 +104,28 @@ class RecallSources:
         facts = self._part(app_id, "facts", missing, lambda: queries.facts_to_recall(session, whose)) or ()
         return RecallMaterial(app_name, memories, standing_order(facts))
 
+    def has_answered(self, session: Session, app_id: str, user_id: str | None, missing: list[str]) -> bool:
+        """Whether a user was ever asked for a profile."""
+        read = partial(gate.has_answered, session, app_id, user_id)
+        return self._part(app_id, "profile", missing, read) or False
+
     def profile(self, app_id: str, user_id: str | None, actor: str, missing: list[str]) -> str:
-        """Return what a user's profile says, with their consent only; that is audited where they were ever asked."""
+        """Return what the profile of a user who was asked for it says, with their consent only; that is audited."""
 
         def read() -> str:
-            with self.database.read() as session:
-                if not gate.has_answered(session, app_id, user_id):
-                    return ""
             shown = gate.ask_for(self.database, app_id, user_id, actor, self.clock.now(), self.metrics)
             return "" if shown.profile is None else gate.text_of(shown.profile)
 
         return self._part(app_id, "profile", missing, read) or ""
 
-    def tuned_budget(self, session: Session, app_id: str) -> int:
+    def begin(self, app_id: str, text: str | None) -> BegunEmbedding | None:
+        """Have what is said now embedded, while what there is whatever is said is read."""
+        query = _question_of(text)
+        return None if self.finder is None or query is None else self.finder.begin(app_id, query)
+
+    def tuned_budget(self, overrides: Mapping[str, str | None]) -> int:
         """Return the tokens that what is recalled for what is said now may take, as tuned for an app."""
-        return 0 if self.finder is None else self.finder.tuning(session, app_id).token_budget
+        return 0 if self.finder is None else overlaid(self.finder.defaults, overrides).tuning.token_budget
 
     def tail(self, turn: CurrentTurn, missing: list[str]) -> tuple[TailMaterial, Search | None]:
         """Return what there is for what is said now, and how the search for earlier messages went."""
@@ -146,12 +157,9 @@ class RecallSources:
             return None
 
     def _found(self, turn: CurrentTurn) -> Search | None:
-        query = turn.text or ""
-        if self.finder is None or is_small_talk(query):
+        query = _question_of(turn.text)
+        if self.finder is None or query is None:
             return None
-        if len(query) > MOST_CHARS:
-            # Its beginning and its end, where people put what they want.
-            query = f"{query[: MOST_CHARS // 2]}\n{query[-MOST_CHARS // 2 :]}"
         request = SearchRequest(
             text=query,
             limit=MOST_HITS,
@@ -160,7 +168,7 @@ class RecallSources:
             user_id=turn.user_id,
             purpose=RetrievalPurpose.CONTEXT,
         )
-        return self.finder.find(turn.app_id, request)
+        return self.finder.find(turn.app_id, request, turn.begun)
 
     def _summaries(self, turn: CurrentTurn, query: QueryVector | None) -> tuple[Summary, ...]:
         """Return the newest summary, and of the older ones that which is most like what is said, if one is."""
@@ -209,6 +217,14 @@ class RecallSources:
                 known = self._withdrawn[key] = (length, withdrawn_spans(queries.said_by_users(session, key)))
             spans[key] = known[1]
         return spans
+
+
+def _question_of(said: str | None) -> str | None:
+    """Return what is looked for where somebody says something; None for nothing."""
+    if not said or is_small_talk(said):
+        return None
+    # Its beginning and its end, where people put what they want.
+    return said if len(said) <= MOST_CHARS else f"{said[: MOST_CHARS // 2]}\n{said[-MOST_CHARS // 2 :]}"
 
 
 def _worth_showing(search: Search, shown: Collection[str]) -> list[SearchHit]:
@@ -310,7 +326,10 @@ class EarlierMessages:
         return "\n".join(line for line in hit.content.splitlines() if line.strip() and line.strip() in own)
 
     def _dated(self, hit: SearchHit, content: str) -> SearchHit:
-        local = self.zones.get(hit.doc_id, _NO_ZONES).local
+        zones = self.zones.get(hit.doc_id, _NO_ZONES)
+        if content is hit.content and zones == _NO_ZONES:
+            return hit  # As it was read, in UTC. To make it anew takes longer than all else that is done of it here.
+        local = zones.local
         candidate = hit.ranked.candidate._replace(created_at=local(hit.ranked.candidate.created_at))
         return hit._replace(
             ranked=hit.ranked._replace(candidate=candidate), content=content, last_at=local(hit.last_at)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, and_, bindparam, case, func, select
+from sqlalchemy import ColumnElement, SQLColumnExpression, and_, case, func, select
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App, UserSettings
@@ -77,14 +77,6 @@ _AT_DOC_IDS = (
         UserSettings, and_(UserSettings.app_id == Conversation.app_id, UserSettings.user_id == Conversation.user_id)
     )
 )
-_OF_USER = (
-    select(UserSettings.time_zone, App.time_zone)
-    .select_from(App)
-    .outerjoin(
-        UserSettings, and_(UserSettings.app_id == App.app_id, UserSettings.user_id == bindparam("user_id"))
-    )
-    .where(App.app_id == bindparam("app_id"))
-)  # fmt: skip
 
 
 def zones_at(session: Session, doc_ids: Sequence[int]) -> dict[int, TimeZones]:
@@ -109,10 +101,7 @@ def _doc_id(conversation_key: int, position: int) -> int:
     return conversation_key << POSITION_BITS | min(position, LAST_POSITION)
 
 
-def zones_now(session: Session, app_id: str, user_id: str | None, conversation_key: int | None = None) -> TimeZones:
-    """Return what tells where somebody is now: at the end of a conversation, or without one."""
-    if conversation_key is not None:
-        doc_id = _doc_id(conversation_key, LAST_POSITION)
-        return zones_at(session, [doc_id])[doc_id]
-    user, app = session.connection().execute(_OF_USER, {"app_id": app_id, "user_id": user_id}).one()
-    return TimeZones(user=user, app=app)
+def zones_now(session: Session, conversation_key: int) -> TimeZones:
+    """Return what tells where somebody is now: at the end of a conversation."""
+    doc_id = _doc_id(conversation_key, LAST_POSITION)
+    return zones_at(session, [doc_id])[doc_id]

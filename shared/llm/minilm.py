@@ -177,7 +177,8 @@ class WordVectors:
 
     def _of(self, words: Sequence[str]) -> Array:
         with self._lock:
-            new = list(set(words).difference(self._kept))
+            known = list(map(self._kept.get, words))
+            new = [] if None not in known else list(set(words).difference(self._kept))
             if len(self._kept) + len(new) > MOST_WORDS:
                 self._kept.clear()
                 new = list(set(words))
@@ -187,8 +188,8 @@ class WordVectors:
             for word in new:
                 self._vectors[len(self._kept)] = self._look_up(word)
                 self._kept[word] = len(self._kept)
-            rows = np.fromiter(map(self._kept.__getitem__, words), np.intp, len(words))
-            return self._vectors.take(rows, axis=0)
+            rows = known if not new else list(map(self._kept.get, words))
+            return self._vectors.take(np.array(rows, np.intp), axis=0)
 
     def _look_up(self, word: str) -> Array:
         """Return a word's vector at unit length; of one that is made of several pieces, their mean's."""

@@ -178,6 +178,8 @@ def _read(session: Session, view: ScopedView, search: Search, limit: int) -> lis
 
 def _passing(session: Session, search: Search, rows: dict[int, MessageRow]) -> dict[int, MessageRow]:
     filters = search.request.filters
+    if not filters.looks_at_messages:
+        return rows
     conversations = {row.conversation_id for row in rows.values()} if filters.tags else set()
     tags = search_queries.tags_of(session, conversations, search.app_id) if conversations else {}
     passing = {doc_id: row for doc_id, row in rows.items() if filters.passes(row, tags)}

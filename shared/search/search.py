@@ -1,6 +1,6 @@
 """A search from beginning to end: words first, then the query's vector, then the ranking of what both brought.
 
-The query is embedded on a thread of its own while its words are looked up; behind them only where an app's messages
+The query is embedded on a thread of its own from the beginning on; behind its words only where an app's messages
 name who speaks, because such names are left out of what is embedded and are known only from what the words found. No
 transaction waits for an embedding. A part that is missing is named and done without. A conversation that is named is
 looked in first, and the rest of the app only where it has too few results; nothing leads out of the app, nor from one
@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +30,13 @@ from shared.db.base import Transactions
 from shared.llm.calls import Meter
 from shared.search import search_queries
 from shared.search.candidates import find_candidates, merge_hits
+from shared.search.index_queries import ServingVectors
 from shared.search.lexical import Posting, WordLikeness, rarity
 from shared.search.query import QueryEmbedders, QueryVector, read_question, without_names
 from shared.search.ranking import SearchHit
 from shared.search.search_queries import MessageCounts, SearchedApp
 from shared.search.statistics import QueryMeter, Recorder, RetrievalRecord
-from shared.search.tuning import in_force, overlaid
+from shared.search.tuning import overlaid
 from shared.search.vectors import VectorMatrices
 from shared.search.view import Search, SearchRequest, SearchScope
 from shared.search.word_index import postings_in
@@ -51,8 +53,23 @@ _SAMPLED = 10
 _EMBEDDED_AT_ONCE = 40
 """Queries: as many as requests are served at once, so that an app whose embedder hangs holds up no other."""
 _NOWHERE = np.zeros(0, np.int64)
-_Embedded = tuple[QueryVector | None, tuple[str, ...]]
-"""A query's vector; None, and what is missing, where it cannot be had."""
+
+
+class Embedded(NamedTuple):
+    """A query's vector; none where it cannot be had, and what is ``missing`` then."""
+
+    query: QueryVector | None
+    missing: tuple[str, ...]
+    milliseconds: float
+
+
+class BegunEmbedding(NamedTuple):
+    """A text that is being embedded, by the model and for vectors of the size that were its app's."""
+
+    text: str
+    model: str
+    dimensions: int
+    result: Future[Embedded]
 
 
 @dataclass(eq=False)
@@ -75,26 +92,39 @@ class MessageSearch:
         default_factory=lambda: ThreadPoolExecutor(_EMBEDDED_AT_ONCE, thread_name_prefix="embedding")
     )
 
-    def find(self, app_id: str, request: SearchRequest) -> Search:
-        """Search, and count how it went.
+    def begin(self, app_id: str, text: str) -> BegunEmbedding | None:
+        """Have a question embedded whose search comes later; None where it is not known yet how.
+
+        That is as the last search in the app did, and what it came to may be found to be of no use.
+        """
+        kept = self.counts.of(app_id).vectors
+        return None if kept is None else self._embedding(app_id, kept, text)
+
+    def find(self, app_id: str, request: SearchRequest, begun: BegunEmbedding | None = None) -> Search:
+        """Search, and count how it went; ``begun``: its question's embedding.
 
         Raises: NotFound for an app that is not there or a conversation it does not have; Conflict where that is
         another user's; Transient.
         """
         timer = StageTimer()
+        # Before anything is read: it takes as long as all that is read before it is needed.
+        begun = begun or self.begin(app_id, request.text)
         with self.transactions.read() as session:
             with timer.stage("words"):
                 search = self._begin(session, app_id, request)
+                kept, text = search.app.vectors, search.question.text
                 may_name_speaker = search.app.words.has_names and bool(search.question.names)
-                embedding = None if may_name_speaker else self._embedding(timer, search, search.question.text)
+                if not may_name_speaker and kept is not None:
+                    is_as_begun = begun is not None and begun[:3] == (text, kept.model, kept.dimensions)
+                    begun = begun if is_as_begun else self._embedding(app_id, kept, text)
                 self._look_words_up(search)
                 names = _speakers(session, search) if may_name_speaker else ()
             with timer.stage("dense"):
-                search.matrix = self.matrices.of(session, app_id, search.app.vectors)
-        if embedding is None:
-            embedding = self._embedding(timer, search, without_names(search.question.text, names))
+                search.matrix = self.matrices.of(session, app_id, kept)
+        if may_name_speaker and kept is not None:
+            begun = self._embedding(app_id, kept, without_names(text, names))
         # Waited for with no transaction open, however long it takes.
-        search.query, missing = embedding.result()
+        search.query, missing = self._embedded(search, begun, timer)
         search.degraded = tuple(dict.fromkeys((*search.degraded, *missing)))
         # Messages are read anew, so what was erased since its places were looked up is no result.
         with timer.stage("rank"), self.transactions.read() as session:
@@ -106,9 +136,6 @@ class MessageSearch:
         for stage, milliseconds in search.durations.items():
             self.metrics.search_duration.labels(stage).observe(milliseconds / 1000)
         return search
-
-    def tuning(self, session: Session, app_id: str) -> Tuning:
-        return in_force(session, self.defaults, app_id)
 
     def record(self, search: Search, used: int | None = None, beside: Mapping[str, int] | None = None) -> None:
         """Have it written down how a retrieval went.
@@ -135,13 +162,13 @@ class MessageSearch:
 
     def _begin(self, session: Session, app_id: str, request: SearchRequest) -> Search:
         counted = self.counts.of(app_id)
-        app = search_queries.look_at(session, app_id, counted.newest)
-        conversation_key, user_id, is_alone = None, request.user_id, False
+        app = search_queries.look_at(session, app_id, counted.newest, request.user_id)
+        conversation_key, user_id, is_alone, zones = None, request.user_id, False, app.zones
         if request.conversation_id is not None:
             conversation = get_conversation(session, app_id, request.conversation_id)
             conversation_key, user_id = conversation.key, user_asking(conversation, request.user_id)
             is_alone = conversation.memory == MemoryMode.OFF
-        zones = zones_now(session, app_id, user_id, conversation_key)
+            zones = zones_now(session, conversation_key)
         return Search(
             app_id=app_id,
             request=request,
@@ -156,31 +183,36 @@ class MessageSearch:
             likeness=self.likeness,
         )
 
-    def _embedding(self, timer: StageTimer, search: Search, text: str) -> Future[_Embedded]:
-        def embed() -> _Embedded:
-            with timer.stage("embed"):
-                return self._embed(search, text)
+    def _embedding(self, app_id: str, kept: ServingVectors, text: str) -> BegunEmbedding:
+        result = self._threads.submit(self._embed, app_id, kept, text)
+        return BegunEmbedding(text, kept.model, kept.dimensions, result)
 
-        return self._threads.submit(embed)
-
-    def _embed(self, search: Search, text: str) -> _Embedded:
-        app_id, kept = search.app_id, search.app.vectors
-        if kept is None:
+    def _embedded(
+        self, search: Search, begun: BegunEmbedding | None, timer: StageTimer
+    ) -> tuple[QueryVector | None, tuple[str, ...]]:
+        """Return a query's vector; None, and what is missing, where it cannot be had."""
+        if begun is None or search.app.vectors is None:
             return None, ("vectors",) if search.messages else ()
-        meter = QueryMeter(app_id, self.recorder, self.meter(app_id))
+        query, missing, milliseconds = begun.result.result()
+        timer.add("embed", milliseconds)
+        return query, missing
+
+    def _embed(self, app_id: str, kept: ServingVectors, text: str) -> Embedded:
+        meter, at = QueryMeter(app_id, self.recorder, self.meter(app_id)), perf_counter()
+        vector = None
         try:
             vector = self.embedders.embed(app_id, kept.model, text, meter)
         except (Transient, Configuration, OverBudget) as error:
             get_logger().warning("query_not_embedded", app_id=app_id, embedder=kept.model, why=error.code)
-            return None, ("embedding",)
-        if vector is None:
-            return None, ("embedding",)
         # Another model under the same name: its vectors say nothing beside those that are stored.
-        if kept.dimensions and len(vector) != kept.dimensions:
+        if vector is not None and kept.dimensions and len(vector) != kept.dimensions:
             got = len(vector)
             get_logger().warning("query_not_comparable", app_id=app_id, embedder=kept.model, dimensions=got)
-            return None, ("embedding",)
-        return QueryVector(kept.model, vector), ()
+            vector = None
+        taken = 1000 * (perf_counter() - at)
+        if vector is None:
+            return Embedded(None, ("embedding",), taken)
+        return Embedded(QueryVector(kept.model, vector), (), taken)
 
     def _look_words_up(self, search: Search) -> None:
         """Find where the question's words stand, and what each is worth."""
@@ -239,7 +271,10 @@ class StageTimer:
         try:
             yield
         finally:
-            self._taken[name] = self._taken.get(name, 0.0) + 1000 * (perf_counter() - begun)
+            self.add(name, 1000 * (perf_counter() - begun))
+
+    def add(self, name: str, milliseconds: float) -> None:
+        self._taken[name] = self._taken.get(name, 0.0) + milliseconds
 
     def stop(self) -> dict[str, float]:
         """Return what each stage took, and all of it as ``total``."""

@@ -33,9 +33,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from shared.apps.models import App
+from shared.apps.models import App, UserSettings
 from shared.apps.queries import no_such_app
 from shared.contracts.jobs import JobKind
+from shared.conversations.days import TimeZones
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import SPOKEN
 from shared.db.queries import count, given_numbers
@@ -111,6 +112,10 @@ _OF_USER_OR_NOBODY = _OF_EVERYBODY.where(or_(_IS_USERS, _NAMES_NOBODY))
 _OF_NOBODY = _OF_EVERYBODY.where(_NAMES_NOBODY)
 _MORE = and_(Message.app_id == _APP, Message.key > bindparam("after"))
 _OVERRIDE = select(cast(TuningOverride.chosen, Text))
+OVERRIDES = tuple(
+    _OVERRIDE.where(TuningOverride.scope == scope).scalar_subquery() for scope in (EVERYWHERE, App.app_id)
+)
+"""Columns beside an app: what was changed of the tuning, as JSON, for all apps and for this one."""
 
 
 def _look(dialect: str) -> Select[Any]:
@@ -122,8 +127,7 @@ def _look(dialect: str) -> Select[Any]:
             App.shared_memory,
             exists().where(Conversation.app_id == App.app_id, Conversation.user_id.is_not(None)),
             exists().where(Conversation.app_id == App.app_id, _IS_APART),
-            _OVERRIDE.where(TuningOverride.scope == EVERYWHERE).scalar_subquery(),
-            _OVERRIDE.where(TuningOverride.scope == App.app_id).scalar_subquery(),
+            *OVERRIDES,
             AppIndex.key,
             AppIndex.salt,
             AppIndex.has_names,
@@ -137,6 +141,10 @@ def _look(dialect: str) -> Select[Any]:
         .add_columns(
             select(func.count()).select_from(Message).where(_MORE).scalar_subquery(),
             select(func.max(Message.key)).where(_MORE).scalar_subquery(),
+            App.time_zone,
+            select(UserSettings.time_zone)
+            .where(UserSettings.app_id == App.app_id, UserSettings.user_id == bindparam("user_id", type_=Text))
+            .scalar_subquery(),
         )
         .select_from(App)
         .outerjoin(AppIndex, AppIndex.app_id == App.app_id)
@@ -164,19 +172,21 @@ class SearchedApp(NamedTuple):
     """Messages behind the last one that was counted before."""
     newest: int
     """Key of the last of these; else of that one."""
+    zones: TimeZones
+    """What tells where the user is, outside of a conversation."""
 
 
-def look_at(session: Session, app_id: str, after: int = 0) -> SearchedApp:
+def look_at(session: Session, app_id: str, after: int = 0, user_id: str | None = None) -> SearchedApp:
     """Return what is to be known of an app, in one statement; messages are counted behind the key ``after``.
 
     Raises: NotFound.
     """
-    values = {"app_id": app_id, "after": after}
+    values = {"app_id": app_id, "user_id": user_id, "after": after}
     row = session.connection().execute(_LOOK[session.get_bind().dialect.name], values).one_or_none()
     if row is None:
         raise no_such_app(app_id)
     shared, has_users, has_apart, *overrides, key, salt, has_names, is_present, set_key = row[:10]
-    *vectors, more, newest = row[10:]
+    *vectors, more, newest, app_zone, user_zone = row[10:]
     return SearchedApp(
         shared_memory=shared,
         has_users=has_users,
@@ -186,6 +196,7 @@ def look_at(session: Session, app_id: str, after: int = 0) -> SearchedApp:
         vectors=None if set_key is None else ServingVectors(set_key, *vectors),
         more=more,
         newest=after if newest is None else newest,
+        zones=TimeZones(user=user_zone, app=app_zone),
     )
 
 
@@ -197,6 +208,8 @@ class CountedMessages(NamedTuple):
     """Key of the last that is counted."""
     until: float = 0.0
     """When all are to be counted anew, by the clock that only goes forward."""
+    vectors: ServingVectors | None = None
+    """By which a question of it was embedded last, word for word; None where names are left out of questions."""
 
 
 _COUNTED_ANEW_SECONDS = 300.0
@@ -222,7 +235,8 @@ class MessageCounts:
     def note(self, app_id: str, known: CountedMessages, found: SearchedApp) -> int:
         """Note what was found behind what was counted; return how many messages the app has."""
         # Total and newest are of one look, so it does no harm whose is kept where two searches counted at once.
-        counted = known._replace(total=known.total + found.more, newest=found.newest)
+        vectors = None if found.words.has_names else found.vectors
+        counted = known._replace(total=known.total + found.more, newest=found.newest, vectors=vectors)
         with self._lock:
             self._known[app_id] = counted
             self._known.move_to_end(app_id)

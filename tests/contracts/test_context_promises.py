@@ -35,7 +35,7 @@ from shared.memories.models import Memory
 from shared.profiles import consent
 from shared.profiles.models import Content
 from shared.profiles.queries import audit_of
-from shared.search.search import MessageSearch
+from shared.search.search import BegunEmbedding, MessageSearch
 from shared.search.view import Search, SearchRequest
 from shared.summaries.models import Summary
 from shared.telemetry.metrics import CompactionStage
@@ -407,7 +407,7 @@ def test_the_budget_of_earlier_messages_is_the_tuned_one(library: Library) -> No
 
 
 class _Away(MessageSearch):
-    def find(self, app_id: str, wanted: SearchRequest) -> Search:
+    def find(self, app_id: str, request: SearchRequest, begun: BegunEmbedding | None = None) -> Search:
         raise Transient("away")
 
 

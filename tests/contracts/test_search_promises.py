@@ -25,6 +25,7 @@ from shared.search.models import HitKind, doc_id_of
 from shared.search.search_queries import MOST_CHARS, keys_of, messages_at, names_at, passages_at
 from shared.search.view import MessageFilters, SearchRequest
 from tests.support.house import House
+from tests.support.meters import Calls
 from tests.support.searching import Library
 
 CODE = "Here is the function you asked for.\n\n```python\ndef total_price(rows):\n    return sum(rows)\n```\n\n" + (
@@ -155,6 +156,41 @@ def test_where_nobody_is_named_words_are_looked_up_while_the_question_is_embedde
     library.finder.transactions = SimpleNamespace(read=reading)
     library.embedder.embed = embed_late
     assert library.finder.find("notes", SearchRequest("What about the Yacht?")).degraded == ()
+
+
+def test_a_question_is_embedded_from_the_beginning_on_as_the_last_one_of_its_app_was(library: Library) -> None:
+    begun = threading.Event()
+    embed = library.embedder.embed
+
+    def embed_now(texts: Sequence[str], meter: Meter) -> Vectors:
+        begun.set()
+        return embed(texts, meter)
+
+    @contextmanager
+    def reading() -> Iterator[Session]:
+        assert begun.wait(10), "nothing is read before"
+        with library.house.database.read() as session:
+            yield session
+
+    library.find("What about the yacht?")
+    library.embedder.embed = embed_now
+    library.finder.transactions = SimpleNamespace(read=reading)
+    assert library.finder.find("notes", SearchRequest("Which dog?")).vector is not None
+    assert library.embedder.seen[-2:] == ["What about the yacht?", "Which dog?"], "each once"
+
+
+def test_what_was_begun_of_a_question_is_not_used_where_names_are_left_out_by_now(library: Library) -> None:
+    library.find("What about the yacht?")
+    library.tell("named", NewMessage(Role.USER, "I paint on Sundays.", "n-0", name="Ann"))
+    library.house.embed()
+    library.embedder.seen.clear()
+    found = library.finder.find("notes", SearchRequest("When does Ann paint?"))
+    assert sorted(library.embedder.seen) == ["When does Ann paint?", "When does paint?"]
+    [expected] = library.embedder.embed(["When does paint?"], Calls())
+    assert found.vector is not None and found.vector.tolist() == expected.tolist()
+    library.embedder.seen.clear()
+    library.finder.find("notes", SearchRequest("When did Ann paint?"))
+    assert library.embedder.seen == ["When did paint?"], "that it is so is known from then on"
 
 
 def test_a_message_longer_than_what_is_read_to_rank_it_is_handed_out_whole(library: Library) -> None:

@@ -189,7 +189,7 @@ class CreateMemory:
             known = tuple(memory.content for memory in existing)
             # It was held when the last word in it was said, whenever it was brought in.
             last = max((turn.created_at for turn in turns), default=conversation.ended_at or conversation.updated_at)
-            zones = zones_now(session, claim.app_id, conversation.user_id, conversation.key)
+            zones = zones_now(session, conversation.key)
             held_at = zones.local(min(last, self.clock.now()))
             about = (session, conversation.subject, conversation.key, self.agent.name)
             facts = () if self.facts is None else present_facts(*about)
