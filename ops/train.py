@@ -47,6 +47,7 @@ class Labelled:
     """A statement with what its writer says it is."""
 
     writer: int
+    talk: int
     language: str
     text: str
     asked: bool
@@ -61,14 +62,14 @@ def labelled(folder: Path = DATA) -> list[Labelled]:
     found: list[Labelled] = []
     for path in sorted(folder.glob("writer-*.txt")):
         writer = int(path.stem.partition("-")[2])
-        for talk in re.split(r"^# ", path.read_text("utf-8"), flags=re.MULTILINE)[1:]:
+        for nth, talk in enumerate(re.split(r"^# ", path.read_text("utf-8"), flags=re.MULTILINE)[1:]):
             head, *lines = [line for line in talk.splitlines() if line.strip()]
             # "pt-PT" is Portuguese.
-            found += _of_talk(writer, head.split()[0].partition("-")[0], lines)
+            found += _of_talk(writer, nth, head.split()[0].partition("-")[0], lines)
     return found
 
 
-def _of_talk(writer: int, language: str, lines: Sequence[str]) -> list[Labelled]:
+def _of_talk(writer: int, talk: int, language: str, lines: Sequence[str]) -> list[Labelled]:
     said, asked = [], False
     in_fiction = any(re.match(r"[k-][f-][A-Z] \s*\*", line) for line in lines)
     for line in lines:
@@ -81,8 +82,8 @@ def _of_talk(writer: int, language: str, lines: Sequence[str]) -> list[Labelled]
         keep, fact, sort, text = match.groups()
         # Facts stand in the third person, and are read again.
         for form in dict.fromkeys((text, in_third_person(text) if fact == "f" else text)):
-            one = Labelled(writer, language, form, asked, in_fiction, keep == "k", fact == "f", StatementType(sort))
-            said.append(one)
+            kind = (keep == "k", fact == "f", StatementType(sort))
+            said.append(Labelled(writer, talk, language, form, asked, in_fiction, *kind))
         asked = False
     return said
 

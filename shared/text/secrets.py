@@ -67,13 +67,14 @@ _WITH_DIGIT = r"(?=[^\s\"'”`]{0,80}\d)[^\s\"'”`]"
 _DOORS = (
     r"(?:gate|door|entry|entrance|garage|shed|gym|locker|building|house|flat|key ?safe|lock ?box|key ?pad|tür|haustür"
     r"|tor|garagen?|eingangs|deur|poort|porte|portail|immeuble|puerta|portal|portón|porta|portone|portão|drzwi|bramy"
-    r"|domofonu|dörren|porten|døren|kapı)"
+    r"|domofonu|dörren|porten|døren|kapı|safe|tresor|schlüssel(?:tresor|kasten|box|safe)|coffre(?:-fort)?|caja fuerte"
+    r"|cassaforte|cofre|kluis|sejfu|kassaskåpet|boîte à clés)"
 )
 _OPENS = (
     rf"(?:{_DOORS}[ -]?(?:code|pin)|key ?(?:safe|box)|lock ?box|key ?pad|digicode|voordeurcode|portkod\w*|kapı şifresi"
-    r"|safe['’]s combination|combinazione (?:\w{1,6} )?cassaforte|schlüssel(?:kasten|box|safe)|رمز (?:الباب|البوابة)"
+    r"|safe['’]s combination|combinazione (?:\w{1,6} )?cassaforte|schlüssel(?:kasten|box|safe|tresor)|رمز (?:الباب|البوابة)"
     r"|код\w? (?:от|для) (?:\w{1,10} )?(?:подъезда|домофона|двери|ворот|калитки|сейфа)"
-    rf"|(?:code|código|codice|kod|kode|codigo) (?:for|of|to|für|fürs|zur|zum|von|de|del|della|do|da|du|van|til|till|på)"
+    rf"|(?:code|código|codice|kod|kode|codigo) (?:for|of|to|für|fürs|zur|zum|von|de|del|della|do|da|du|van|til|till|på|vom|der|du|dla)"
     rf" (?:\w{{1,8}} ){{0,2}}?(?:{_DOORS}))"
 )
 _WORDS = re.compile(

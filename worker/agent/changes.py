@@ -1,18 +1,18 @@
 """Which known fact is over once somebody tells a change, where next to no word says "change": "sold the bike".
 
 The classifier says whether a statement is worth a place; here stands, in the languages people are likely to write, what
-ends a thing ("quit", "nicht mehr"), swaps it, moves a date or a dose, or gives the new value of what there is one of: a
-home, a job, a name to be called by, a language to answer in. Only one known fact may be meant, and what states a harm
-gives way only to words that surely end it.
+ends a thing ("quit", "nicht mehr"), swaps it, or gives the new value of what there is one of: a home, a job, a name to
+be called by, a language to answer in. Only one known fact may be meant, and what states a harm gives way only to words
+that surely end it. What none of these says ("79 on the scale") is told by ``replacement``, from what it has seen.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from shared.text.classifier import states_harm
-from shared.text.words import MONTHS, VAGUE, WEEKDAYS, stem, word_set
-from worker.agent.corrections import grammar
+from shared.text.words import stem, word_set
 from worker.agent.protocol import PresentFact
+from worker.agent.replacement import keys_of, likeliest_over, words_of
 
 _OVER = (
     r"no longer|not? (?:\w+ ){0,6}any ?more|(?:don|doesn|didn|isn|aren|wasn|can|won)['’]?t (?:\w+ ){0,6}any ?more"
@@ -52,18 +52,6 @@ _PARTED = re.compile(
 )
 _OVER_FIND = re.compile(rf"\b(?:{_OVER})\b", re.IGNORECASE)
 _ENDED_FIND = re.compile(rf"\b(?:{_ENDED})\b", re.IGNORECASE)
-_SHIFTED = re.compile(
-    r"\b(?:moved|pushed|postponed|brought forward|rescheduled|delayed|changed|upped|raised|bumped|doubled|halved"
-    r"|lowered"
-    r"|reduced|increased|(?:went|gone|goes|going|put|is|are|now) (?:\w+ )?(?:up|down|back)|(?:is|are|it['’]s|at"
-    r"|on) (?:\S+ ){0,4}now"
-    r"|verschoben|erhöht|verlegt|gesenkt|reduziert|repoussé\w*|reporté\w*|décalé\w*|avancé\w*|augmenté\w*|baissé\w*"
-    r"|aplaz\w+|pospus\w+|movieron|cambiaron|subi[óo]\w*|baj[óo]\w*|aument\w+|spostat\w+|rimandat\w+|rinviat\w+"
-    r"|adiad\w+"
-    r"|remarc\w+|mudaram|verplaatst|verzet|verhoogd|verlaagd|przesuni\w+|przełoż\w+|podni[eo]s\w+|zmniejsz\w+|ertele\w+"
-    r"|artır\w+|düşür\w+|перенес\w+|увеличил\w*|снизил\w*)\b",
-    re.IGNORECASE,
-)
 _MOVED = re.compile(
     r"\b(?:moved|relocated|moving|shifted)(?: \w+){0,2} (?:in)?to (?-i:[^\W\d_a-z])|\b(?:umgezogen|gezogen)\b"
     r"|\bdéménag\w+"
@@ -133,21 +121,9 @@ _ONLY_THOUGHT = re.compile(
     r"|eğer|belki|istiyorum|если|может|хочу)\b",
     re.IGNORECASE,
 )
-_VALUE = re.compile(r"\d|" + "|".join(rf"\b{day}\w*" for day in (*WEEKDAYS, *MONTHS)), re.IGNORECASE)
 _CLAUSE = re.compile(r"[,;.!?:]\s+|\s+(?:and|but|because|so)\s+")
-_OF_TIME = {stem(word.lower()) for word in (*WEEKDAYS, *MONTHS)} | {stem(word) for word in VAGUE}
-_NO_KEYS = _OF_TIME | {
-    stem(word)
-    for word in word_set(
-        "now new just year years month months week weeks day days today yesterday tomorrow since first last next again"
-        " end time thing things all one two get got going doctor doc dr my our take takes took have has had make"
-        " made use uses"
-        " used like likes love loves hate hates want wants live lives work works go goes went in at on mg"
-    )
-}
 _LEAST_OF_FACT, _LEAST_OF_HARM = 0.12, 0.2
 """Of what a fact names, so much is named by what ends it: more of it is not over by the end of one thing in it."""
-_WORD = re.compile(r"[^\W\d_]{2,}(?:['’]\w+)?")
 _KIN = word_set(
     "mother mum mom mam father dad wife husband sister brother daughter son girlfriend boyfriend partner aunt"
     " uncle grandma"
@@ -165,18 +141,16 @@ def replaced_by(text: str, known: Sequence[PresentFact]) -> int | None:
     """Return the one known fact that is over by what somebody tells; None where none is, or several may be."""
     # What is told again ends nothing.
     others = [fact for fact in known if fact.statement.casefold() != text.casefold()]
-    for way in (_ended, _shifted, _of_one_place):
+    for way in (_ended, _of_one_place):
         found = way(text, others)
         if len(found) == 1:
             return found[0].fact_id
-    return None
+    return likeliest_over(text, others)
 
 
 def tells_change(text: str) -> bool:
     """Whether a statement tells that something is over, or otherwise than it was."""
-    return any(
-        _told(pattern, text) is not None for pattern in (_OVER_FIND, _ENDED_FIND, _SHIFTED, _BABY, _MOVED, _NEW_JOB)
-    )
+    return any(_told(pattern, text) is not None for pattern in (_OVER_FIND, _ENDED_FIND, _BABY, _MOVED, _NEW_JOB))
 
 
 def _ended(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
@@ -185,19 +159,12 @@ def _ended(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
     ends = is_over or _told(_ENDED_FIND, text)
     if ends is None:
         return []
-    keys = _keys(_clause_of(text, ends)) - _keys(ends[0])
+    keys = keys_of(_clause_of(text, ends)) - keys_of(ends[0])
     if not _PARTED.search(ends[0]):
         # "I sold my mother a piano" says nothing of where she lives.
         keys -= _KIN_STEMS
     standing = known if is_over else [fact for fact in known if not states_harm(fact.statement)]
     return _sharing(keys, standing)
-
-
-def _shifted(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
-    """Return the facts whose day, dose or price is another one now."""
-    if _told(_SHIFTED, text) is None or not _VALUE.search(text):
-        return []
-    return _sharing(_keys(text), [fact for fact in known if _VALUE.search(fact.statement)])
 
 
 def _of_one_place(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
@@ -235,14 +202,9 @@ def _clause_of(text: str, found: re.Match[str]) -> str:
     return text[starts[-1] if starts else 0 : end.start() if end else len(text)]
 
 
-def _keys(text: str) -> frozenset[str]:
-    """Return the stems of what a text names; of no language's words of grammar, of no number and no time."""
-    return frozenset(stem(word) for word in _words(text) if word not in grammar()) - _NO_KEYS
-
-
 def _sharing(keys: frozenset[str], known: Sequence[PresentFact]) -> list[PresentFact]:
     """Return the facts that name most of what a change names, where that is no mere part of what they say."""
-    named = {fact.fact_id: _keys(fact.statement) for fact in known}
+    named = {fact.fact_id: keys_of(fact.statement) for fact in known}
     most = max((len(keys & own) for own in named.values()), default=0)
     return [fact for fact in known if most and len(keys & named[fact.fact_id]) == most and _is_about(keys, fact, named)]
 
@@ -253,8 +215,4 @@ def _is_about(keys: frozenset[str], fact: PresentFact, named: Mapping[int, froze
 
 
 def _kin(text: str) -> frozenset[str]:
-    return _KIN.intersection(_words(text))
-
-
-def _words(text: str) -> Iterator[str]:
-    return (re.split("['’]", word, maxsplit=1)[0] for word in _WORD.findall(text.casefold()))
+    return _KIN.intersection(words_of(text))
