@@ -151,7 +151,7 @@ def _model() -> _Model:
 def _log_odds(old: Reading, new: Reading) -> float:
     """Return how likely the one statement is no longer true once the other is said."""
     model, rows = _model(), cues_of(old, new)
-    said = float(model.cues[rows].sum(dtype=np.int64)) * model.scale / len(rows) ** 0.5
+    said = float(model.cues[rows].sum(dtype=np.int64)) * model.scale / float(len(rows)) ** 0.5
     return said + float(relation_of(old, new) @ model.relation) + model.bias
 
 
