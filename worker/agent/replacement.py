@@ -7,6 +7,7 @@ pairs in ops/training. It is sure only where both name the same thing; and no ha
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -151,7 +152,7 @@ def _model() -> _Model:
 def _log_odds(old: Reading, new: Reading) -> float:
     """Return how likely the one statement is no longer true once the other is said."""
     model, rows = _model(), cues_of(old, new)
-    said = float(model.cues[rows].sum(dtype=np.int64)) * model.scale / float(len(rows)) ** 0.5
+    said = int(model.cues[rows].sum(dtype=np.int64)) * model.scale / math.sqrt(len(rows))
     return said + float(relation_of(old, new) @ model.relation) + model.bias
 
 
