@@ -37,6 +37,16 @@ CELLO = Project(
 )  # fmt: skip
 
 
+def begun(name: str, *, rounds: int = 6) -> Recorder:
+    """Return a session in which a person has asked for some things."""
+    session = Recorder(name, HIVE.folder, rounds)
+    for number in range(rounds):
+        session.prompt(f"Check how the {HIVE.things[number]} is counted, and write down what you find in NOTES.md.")
+        work(session, HIVE, 4)
+        session.say(f"The {HIVE.things[number]} is counted once. I wrote that down in NOTES.md.")
+    return session
+
+
 def work(session: Recorder, project: Project, steps: int, *, fail: bool = False) -> None:
     """Let the assistant read, search, edit and test; ``fail``: the first run of the tests fails."""
     for number in range(steps):

@@ -16,7 +16,7 @@ from shared.sessions.models import SessionVersion
 from shared.sessions.transcripts.overview import overview_of
 from tests.support.compressing import Press, open_press, uniform
 from tests.support.odd_recorder import Recorder
-from tests.support.odd_transcripts import CELLO, HIVE, LANTERN, work
+from tests.support.odd_transcripts import CELLO, HIVE, LANTERN, begun, work
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +46,6 @@ def read(press: Press, session: Recorder, ratio: int, **settings: Any) -> Read:
     made = press.make(odd.name, uniform(ratio, **settings))
     lines = press.text(made, odd.name, "jsonl").splitlines()
     return Read(press.text(made, odd.name, "md"), [json.loads(line) for line in lines], made)
-
-
-def begun(name: str, rounds: int = 6) -> Recorder:
-    """Return a session in which a person has asked for some things."""
-    session = Recorder(name, HIVE.folder, rounds)
-    for number in range(rounds):
-        session.prompt(f"Check how the {HIVE.things[number]} is counted, and write down what you find in NOTES.md.")
-        work(session, HIVE, 4)
-        session.say(f"The {HIVE.things[number]} is counted once. I wrote that down in NOTES.md.")
-    return session
 
 
 @pytest.mark.parametrize("ratio", [10, 30])
@@ -146,7 +136,7 @@ def test_a_version_ends_as_the_session_does(ratio: int, press: Press) -> None:
 
 
 def test_notes_to_remember_stay_before_calls_that_only_looked(press: Press) -> None:
-    session = begun("notes", 8)
+    session = begun("notes", rounds=8)
     session.memory("citations in APA 7, never footnotes")
     session.memory("British spelling everywhere")
     work(session, HIVE, 4)
@@ -174,7 +164,7 @@ def test_both_forms_have_one_order_and_time_does_not_go_back(press: Press) -> No
 
 
 def test_code_around_a_marked_part_stays_code(press: Press) -> None:
-    session = begun("fenced", 3)
+    session = begun("fenced", rounds=3)
     session.prompt("How do you check the range?")
     kept = "refuse below 2500 */\nassert!(TIMEOUT >= 2500);"
     marked = session.mark("assistant", 100, kept)
@@ -194,7 +184,7 @@ def test_a_marker_that_is_only_spoken_of_marks_nothing(tmp_path: Path) -> None:
 
 
 def test_a_sub_agents_calls_are_its_own(press: Press) -> None:
-    session = begun("delegated", 3)
+    session = begun("delegated", rounds=3)
     use = session._use(
         "Task", {"description": "look around", "prompt": "Find evict", "subagent_type": "general-purpose"}
     )

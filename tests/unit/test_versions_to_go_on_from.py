@@ -12,23 +12,13 @@ import pytest
 from shared.sessions.text import GAP
 from tests.support.compressing import Press, open_press, uniform
 from tests.support.odd_recorder import Recorder
-from tests.support.odd_transcripts import HIVE, work
+from tests.support.odd_transcripts import HIVE, begun, work
 
 
 @pytest.fixture(scope="module")
 def press(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Press]:
     with open_press(sqlite_template, tmp_path_factory.mktemp("onward")) as press:
         yield press
-
-
-def begun(name: str, *, rounds: int = 6) -> Recorder:
-    """Return a session in which a person has asked for some things."""
-    session = Recorder(name, HIVE.folder, rounds)
-    for number in range(rounds):
-        session.prompt(f"Check how the {HIVE.things[number]} is counted, and write down what you find in NOTES.md.")
-        work(session, HIVE, 4)
-        session.say(f"The {HIVE.things[number]} is counted once. I wrote that down in NOTES.md.")
-    return session
 
 
 def version_of(press: Press, session: Recorder, ratio: int) -> str:
