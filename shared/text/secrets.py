@@ -72,9 +72,11 @@ _DOORS = (
 )
 _OPENS = (
     rf"(?:{_DOORS}[ -]?(?:code|pin)|key ?(?:safe|box)|lock ?box|key ?pad|digicode|voordeurcode|portkod\w*|kapı şifresi"
-    r"|safe['’]s combination|combinazione (?:\w{1,6} )?cassaforte|schlüssel(?:kasten|box|safe|tresor)|رمز (?:الباب|البوابة)"
+    r"|safe['’]s combination|combinazione (?:\w{1,6} )?cassaforte|schlüssel(?:kasten|box|safe|tresor)"
+    r"|رمز (?:الباب|البوابة)"
     r"|код\w? (?:от|для) (?:\w{1,10} )?(?:подъезда|домофона|двери|ворот|калитки|сейфа)"
-    rf"|(?:code|código|codice|kod|kode|codigo) (?:for|of|to|für|fürs|zur|zum|von|de|del|della|do|da|du|van|til|till|på|vom|der|du|dla)"
+    rf"|(?:code|código|codice|kod|kode|codigo) (?:for|of|to|für|fürs|zur|zum|von|de|del|della|do|da|du|van|til|till|på"
+    r"|vom|der|du|dla)"
     rf" (?:\w{{1,8}} ){{0,2}}?(?:{_DOORS}))"
 )
 _WORDS = re.compile(

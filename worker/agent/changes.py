@@ -1,16 +1,17 @@
 """Which known fact is over once somebody tells a change, where next to no word says "change": "sold the bike".
 
 The classifier says whether a statement is worth a place; here stands, in the languages people are likely to write, what
-ends a thing ("quit", "nicht mehr"), swaps it, or gives the new value of what there is one of: a home, a job, a name to
-be called by, a language to answer in. Only one known fact may be meant, and what states a harm gives way only to words
-that surely end it. What none of these says ("79 on the scale") is told by ``replacement``, from what it has seen.
+ends a thing ("quit", "nicht mehr"), swaps it, moves a date or a dose, or gives the new value of what there is one of: a
+home, a job, a name to be called by, a language to answer in. Only one known fact may be meant, and what states a harm
+gives way only to words that surely end it. What none of these says ("studio rent is 700 from may") is told by
+``replacement``, from what it has seen.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 
 from shared.text.classifier import states_harm
-from shared.text.words import stem, word_set
+from shared.text.words import MONTHS, WEEKDAYS, stem, word_set
 from worker.agent.protocol import PresentFact
 from worker.agent.replacement import keys_of, likeliest_over, words_of
 
@@ -52,6 +53,18 @@ _PARTED = re.compile(
 )
 _OVER_FIND = re.compile(rf"\b(?:{_OVER})\b", re.IGNORECASE)
 _ENDED_FIND = re.compile(rf"\b(?:{_ENDED})\b", re.IGNORECASE)
+_SHIFTED = re.compile(
+    r"\b(?:moved|pushed|postponed|brought forward|rescheduled|delayed|changed|upped|raised|bumped|doubled|halved"
+    r"|lowered"
+    r"|reduced|increased|(?:went|gone|goes|going|put|is|are|now) (?:\w+ )?(?:up|down|back)|(?:is|are|it['’]s|at"
+    r"|on) (?:\S+ ){0,4}now"
+    r"|verschoben|erhöht|verlegt|gesenkt|reduziert|repoussé\w*|reporté\w*|décalé\w*|avancé\w*|augmenté\w*|baissé\w*"
+    r"|aplaz\w+|pospus\w+|movieron|cambiaron|subi[óo]\w*|baj[óo]\w*|aument\w+|spostat\w+|rimandat\w+|rinviat\w+"
+    r"|adiad\w+"
+    r"|remarc\w+|mudaram|verplaatst|verzet|verhoogd|verlaagd|przesuni\w+|przełoż\w+|podni[eo]s\w+|zmniejsz\w+|ertele\w+"
+    r"|artır\w+|düşür\w+|перенес\w+|увеличил\w*|снизил\w*)\b",
+    re.IGNORECASE,
+)
 _MOVED = re.compile(
     r"\b(?:moved|relocated|moving|shifted)(?: \w+){0,2} (?:in)?to (?-i:[^\W\d_a-z])|\b(?:umgezogen|gezogen)\b"
     r"|\bdéménag\w+"
@@ -121,6 +134,7 @@ _ONLY_THOUGHT = re.compile(
     r"|eğer|belki|istiyorum|если|может|хочу)\b",
     re.IGNORECASE,
 )
+_VALUE = re.compile(r"\d|" + "|".join(rf"\b{day}\w*" for day in (*WEEKDAYS, *MONTHS)), re.IGNORECASE)
 _CLAUSE = re.compile(r"[,;.!?:]\s+|\s+(?:and|but|because|so)\s+")
 _LEAST_OF_FACT, _LEAST_OF_HARM = 0.12, 0.2
 """Of what a fact names, so much is named by what ends it: more of it is not over by the end of one thing in it."""
@@ -141,16 +155,19 @@ def replaced_by(text: str, known: Sequence[PresentFact]) -> int | None:
     """Return the one known fact that is over by what somebody tells; None where none is, or several may be."""
     # What is told again ends nothing.
     others = [fact for fact in known if fact.statement.casefold() != text.casefold()]
-    for way in (_ended, _of_one_place):
+    for way in (_ended, _shifted, _of_one_place):
         found = way(text, others)
         if len(found) == 1:
             return found[0].fact_id
-    return likeliest_over(text, others)
+    is_thought = text.rstrip().endswith("?") or _ONLY_THOUGHT.search(text)
+    return None if is_thought else likeliest_over(text, others)
 
 
 def tells_change(text: str) -> bool:
     """Whether a statement tells that something is over, or otherwise than it was."""
-    return any(_told(pattern, text) is not None for pattern in (_OVER_FIND, _ENDED_FIND, _BABY, _MOVED, _NEW_JOB))
+    return any(
+        _told(pattern, text) is not None for pattern in (_OVER_FIND, _ENDED_FIND, _SHIFTED, _BABY, _MOVED, _NEW_JOB)
+    )
 
 
 def _ended(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
@@ -165,6 +182,13 @@ def _ended(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
         keys -= _KIN_STEMS
     standing = known if is_over else [fact for fact in known if not states_harm(fact.statement)]
     return _sharing(keys, standing)
+
+
+def _shifted(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
+    """Return the facts whose day, dose or price is another one now."""
+    if _told(_SHIFTED, text) is None or not _VALUE.search(text):
+        return []
+    return _sharing(keys_of(text), [fact for fact in known if _VALUE.search(fact.statement)])
 
 
 def _of_one_place(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:

@@ -105,8 +105,7 @@ def _is_sure(one: SpokenStatement, others: float, count: int) -> bool:
 
 def _is_end(one: SpokenStatement, known: Sequence[PresentFact]) -> bool:
     """Whether a statement tells a change that is worth a place, or that ends a known fact in however few words."""
-    is_change = tells_change(one.text) or one.judged.change >= CHANGED
-    return (is_change and one.judged.keep >= KEPT) or replaced_by(one.text, known) is not None
+    return (tells_change(one.text) and one.judged.keep >= KEPT) or replaced_by(one.text, known) is not None
 
 
 def _certainty(one: SpokenStatement, others: float, count: int) -> float:

@@ -1,4 +1,4 @@
-"""Whether a known fact is over once something is said, where no phrase tells it: "79 on the scale" beside "I'm 84 kg".
+"""Whether a known fact is over once something is said, where no phrase tells it: "studio rent is 700" beside "640".
 
 A linear model over a pair of statements: the words of the new one, one and two at a time, with those that the old one
 has marked as such, and what the two have in common. ``python -m ops.train_changes`` makes the weights out of labelled
