@@ -55,7 +55,7 @@ def pairs(folder: Path = DATA) -> list[Pair]:
                 raise ValueError(f"{path.name}: no pair: {line}")
             # Facts stand in the third person.
             found.append(Pair(int(path.stem[6:]), in_third_person(fields[3]), fields[4], fields[2] == "R"))
-    return [one for one in found if are_of_one_thing(reading_of(one.old), reading_of(one.new))]
+    return [one for one in found if are_of_one_thing(one.old, one.new)]
 
 
 def apart(folder: Path = DATA) -> list[Pair]:
@@ -68,7 +68,7 @@ def apart(folder: Path = DATA) -> list[Pair]:
         for old, new in permutations(said, 2):
             if old.fact and new.sort is not StatementType.CHANGE:
                 texts = in_third_person(old.text), new.text
-                if in_third_person(new.text) != texts[0] and are_of_one_thing(*map(reading_of, texts)):
+                if in_third_person(new.text) != texts[0] and are_of_one_thing(*texts):
                     found[Pair(old.writer, *texts, is_over=False)] = None
     return random.Random(1).sample(list(found), min(_APART, len(found)))
 

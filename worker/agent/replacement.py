@@ -56,7 +56,6 @@ class Reading:
 
     tokens: tuple[str, ...]
     keys: frozenset[str]
-    """What it names, see ``keys_of``; of scripts without spaces two characters each too."""
     names: frozenset[str]
     numbers: frozenset[str]
     is_positive: bool
@@ -74,14 +73,12 @@ class Reading:
 def reading_of(text: str) -> Reading:
     """Read a statement, a known fact or a new one."""
     tokens = tuple(_TOKEN.findall(text.lower().replace("’", "'")))
-    unspaced = re.findall(rf"[{_CHARACTER}]{{2,}}", text)
-    pairs = {run[at : at + 2] for run in unspaced for at in range(len(run) - 1)}
     meaning, judged = gist(text), judge(text)
     shares = (min(max(share, _LIKELIEST), 1 - _LIKELIEST) for share in (judged.keep, judged.fact))
     plain = [np.log1p(len(text)), len(tokens) <= 4, asks(text), any(map(str.isdigit, text))]
     return Reading(
         tokens,
-        keys_of(text) | pairs,
+        _named_in(text),
         frozenset(meaning.names),
         frozenset(one for one in tokens if one.isdigit()),
         meaning.positive,
@@ -90,10 +87,18 @@ def reading_of(text: str) -> Reading:
     )
 
 
-def are_of_one_thing(old: Reading, new: Reading) -> bool:
+@remembered(most=8192, longest=200)
+def _named_in(text: str) -> frozenset[str]:
+    """Return what a text names, see ``keys_of``; of scripts without spaces two characters each too."""
+    unspaced = re.findall(rf"[{_CHARACTER}]{{2,}}", text)
+    return keys_of(text) | {run[at : at + 2] for run in unspaced for at in range(len(run) - 1)}
+
+
+def are_of_one_thing(old: str, new: str) -> bool:
     """Whether a new statement names enough of what an old one does to end it."""
-    both = len(old.keys & new.keys)
-    return both > 0 and both >= _LEAST * len(old.keys)
+    named = _named_in(old)
+    both = len(named & _named_in(new))
+    return both > 0 and both >= _LEAST * len(named)
 
 
 def relation_of(old: Reading, new: Reading) -> NDArray[np.float32]:
@@ -158,11 +163,11 @@ def _log_odds(old: Reading, new: Reading) -> float:
 
 def likeliest_over(text: str, known: Sequence[PresentFact]) -> int | None:
     """Return the known fact that is over by what somebody tells, the likeliest; None where none surely is."""
-    new, best, found = reading_of(text), _OVER, None
+    best, found = _OVER, None
     for fact in known:
-        old = reading_of(fact.statement)
-        if are_of_one_thing(old, new) and not old.is_harm:
-            sure = _log_odds(old, new)
+        # Most name something else, and are not read any further: the classifier takes longest.
+        if are_of_one_thing(fact.statement, text) and not (old := reading_of(fact.statement)).is_harm:
+            sure = _log_odds(old, reading_of(text))
             if sure > best:
                 best, found = sure, fact.fact_id
     return found

@@ -65,7 +65,7 @@ _SAYS_NOTHING = re.compile(
     r"|\* What went wrong:|Process completed with exit code \d+\.?|Command failed.{0,20})$",
     re.IGNORECASE,
 )
-_TAKES_BACK = re.compile(r"\bgit (?:reset --hard\b|(?:checkout|restore)\b(?! -b)(?P<paths>[^;&|\n]*))")
+_GIT_UNDOES = re.compile(r"\bgit (?:reset --hard\b|(?:checkout|restore)\b(?! -b)(?P<paths>[^;&|\n]*))")
 _RAISED = re.compile(r"(?:[\w.]+\.)?\w*(?:Error|Exception)(?::|$)")
 _TAG = re.compile(r"</?(?:tool_use_error|system-reminder|error)>")
 _NUMBERED = re.compile(r"^\s*\d+[→\t]")
@@ -192,7 +192,7 @@ def undone_changes(calls: Sequence[tuple[int, RecordedToolCall]]) -> set[int]:
     taken_back: list[str] = []
     for position, call in reversed(calls):
         if call.name in RUNNING and is_done(call):
-            for found in _TAKES_BACK.finditer(str(call.input.get("command", ""))):
+            for found in _GIT_UNDOES.finditer(str(call.input.get("command", ""))):
                 paths = (word.strip("'\"").removeprefix("./") for word in (found["paths"] or ".").split())
                 taken_back += (path.rstrip("/") for path in paths if not path.startswith("-"))
         elif call.name in CHANGING and taken_back:
